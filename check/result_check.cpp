@@ -54,7 +54,8 @@ ResultVerdict replay_explanation(const ResultCheckRequest& request) {
 
 /// The file is read, and is what was to be written. `written` takes what it holds.
 ResultVerdict check_file(const ResultCheckRequest& request, std::optional<OnnxModel>& written) {
-  auto model = read_back(request.result_file, request.result, request.reading);
+  auto model =
+      read_back(request.result_file, request.result, request.opaque_outputs, request.reading);
   if (!model) return refused("the file does not hold it: " + model.error().message);
   written = std::move(*model);
   if (request.on_written_graph) request.on_written_graph(written->graph);

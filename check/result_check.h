@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct ResultCheckRequest {
   std::filesystem::path original_file;
   const Graph& result;  // that `result_file` has to hold
   std::filesystem::path result_file;
+  /// Of its nodes that are opaque in `result`: names of their first outputs.
+  const std::set<std::string, std::less<>>& opaque_outputs;
   ImportOptions reading;         // how both files are read
   std::string_view explanation;  // why `result` is equal
   const ReplayedRules& rules;

@@ -103,6 +103,10 @@ Result<Emission> emit(EmitArguments arguments) {
     return bad_input("--timeline draws the schedule of one size");
   if (arguments.measures && is_for_cuda(arguments))
     return bad_input("--measure-timeline is for --target cpu");
+  if (arguments.request.shapes.size() > 1 && !arguments.request.inputs.folder.empty())
+    return bad_input("--inputs gives inputs of one size");
+  if (arguments.request.in_prime_field && !arguments.request.inputs.folder.empty())
+    return bad_input("--inputs gives no residues for --prime-field");
   arguments.request.policy = policy_named(arguments.policy);
   if (is_for_cuda(arguments)) {
     if (!arguments.times.empty()) return bad_input("--kernel-times is for --target cpu");
@@ -228,9 +232,13 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--name", arguments->request.name,
                       "of the functions and files (default: that of the model)");
   command
-      ->add_option("--random", arguments->request.inputs.seed,
-                   "seed of the inputs of the self-check")
+      ->add_option("--seed", arguments->request.inputs.seed,
+                   "seed of the random inputs of the self-check")
       ->capture_default_str();
+  command->add_option(
+      "--inputs", arguments->request.inputs.folder,
+      "folder of input_0.pb, input_1.pb, ..., the inputs of the self-check; otherwise "
+      "they are random, and the model is defined on them where such are found");
   command
       ->add_option(
           "--repeat-inputs", arguments->request.inputs.period,

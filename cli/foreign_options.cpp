@@ -10,7 +10,7 @@ namespace lemma {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 24> answers = {{
-    {"--check-n", "is --check N here"},
+    {"--check-n", "is --samples N here"},
     {"--custom-lib", "has no counterpart: operators without a record stay as they are"},
     {"--dtype", "has no counterpart: types stay as they are"},
     {"--dump-to-disk", "is the command 'lemma inspect' here"},
@@ -20,7 +20,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> answers 
     {"--input-shape", "is --shape NAME:1,3,224,224 here"},
     {"--input-shapes", "is --shape NAME:1,3,224,224 here"},
     {"--inspect", "is the command 'lemma inspect' here"},
-    {"--model-check", "is what happens anyway; --check N sets the number of inputs"},
+    {"--model-check", "is what happens anyway; --samples N sets the number of inputs"},
     {"--model-check-inputs", "is --sample-shape NAME:1,3,224,224 here"},
     {"--no-constant-folding", "has no counterpart; --strategy none only reads and writes"},
     {"--no-large-tensor", "has no counterpart"},

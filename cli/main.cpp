@@ -6,14 +6,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/version.h"
 #include "batch/exit_code.h"
 #include "batch/process_faults.h"
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/foreign_options.h"
+#include "cli/former_names.h"
 #include "cli/rank_job.h"
 #include "cli/shell.h"
+#include "cli/version_text.h"
 #include "engines/shipped_targets.h"
 #include "rule_language/operator_digests.h"
 #include "rule_language/operator_meaning.h"
@@ -62,7 +63,8 @@ int run(int argument_count, char** arguments) {
   using lemma::ExitCode;
   CLI::App application("Lemma optimizes tensor programs with proved substitutions");
   application.name("lemma");
-  application.set_version_flag("--version", "lemma " + std::string(lemma::version()));
+  application.set_version_flag("--version", lemma::version_text,
+                               "print the version, and what it was built from and understands");
   application.require_subcommand(1);
 
   if (const auto fits = lemma::check_ranks(argument_count, arguments); !fits) {
@@ -85,8 +87,8 @@ int run(int argument_count, char** arguments) {
   lemma::add_audit_command(application, exit_code);
   lemma::add_completion_command(application, exit_code);
   lemma::add_manual_command(application, exit_code);
-  const std::vector<std::string> words =
-      lemma::with_help_as_option({arguments + 1, arguments + std::max(argument_count, 1)});
+  const std::vector<std::string> words = lemma::with_present_names(
+      lemma::with_help_as_option({arguments + 1, arguments + std::max(argument_count, 1)}));
   const std::vector<std::string> asked(words.begin(), words.end() - (words.empty() ? 0 : 1));
   if (argument_count > 1 && std::string(arguments[1]) == "help" &&
       !lemma::is_command(application, asked))

@@ -389,7 +389,7 @@ void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
           "print every step as it begins, and a table with all figures")
       ->excludes(quiet);
   command
-      .add_option("--keep-output,--outputs", arguments.common.outputs,
+      .add_option("--keep-output", arguments.common.outputs,
                   "keep this output, and of the others only those that are named so too (may be "
                   "repeated)")
       ->allow_extra_args(false);
@@ -404,7 +404,7 @@ void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
 
 void add_rounding_class(CLI::App& command, OptimizeArguments& arguments) {
   command
-      .add_option("--rounding-class,--fp-class", arguments.rounding_class,
+      .add_option("--rounding-class", arguments.rounding_class,
                   "which rules may be used, by their effect on floating-point results: bitwise "
                   "(no bit, for any input), reassociation, distributive or rounding (rounding "
                   "errors only, where nothing overflows)")
@@ -511,7 +511,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option(
-          "--memory,--memory-limit", common.memory_limit_bytes,
+          "--memory-limit", common.memory_limit_bytes,
           "most memory for each model, such as 1G or 500M; then the best graph found so far is "
           "written")
       ->transform(CLI::AsSizeValue(false));
@@ -546,7 +546,7 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--threads", options.threads, "threads for each model; 0: all processors")
       ->check(check_threads);
   command
-      ->add_option("--check", options.check.samples,
+      ->add_option("--samples", options.check.samples,
                    "number of random inputs on which the result is compared with the original "
                    "before writing")
       ->check(check_positive)

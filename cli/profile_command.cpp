@@ -239,7 +239,7 @@ void add_profile_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads of the runtime; 0: all processors")
       ->check(check_threads);
-  command->add_option("--seconds", arguments->seconds, "time for measuring, for each model")
+  command->add_option("--time-limit", arguments->seconds, "seconds for measuring, for each model")
       ->check(check_non_negative)
       ->capture_default_str();
   command->add_option("--shape", arguments->shapes,

@@ -89,13 +89,20 @@ Result<database::EnumerationFigures> enumerate_in_child(const fs::path& set,
                                                         const fs::path& candidates,
                                                         const generator::GenerateOptions& options) {
   ChildRequest request;
-  request.arguments = {"rules",     "generate",
-                       "--set",     set.string(),
-                       "-o",        candidates.string(),
-                       "--work",    options.work_directory,
-                       "--memory",  fmt::format("{}", options.memory),
-                       "--threads", fmt::format("{}", options.threads),
-                       "--json",    "--ends-with-parent"};
+  request.arguments = {"rules",
+                       "generate",
+                       "--set",
+                       set.string(),
+                       "-o",
+                       candidates.string(),
+                       "--work",
+                       options.work_directory,
+                       "--memory-limit",
+                       fmt::format("{}", options.memory),
+                       "--threads",
+                       fmt::format("{}", options.threads),
+                       "--json",
+                       "--ends-with-parent"};
   if (options.most_operators > 0) {
     request.arguments.emplace_back("--max-ops");
     request.arguments.push_back(fmt::format("{}", options.most_operators));
@@ -382,7 +389,7 @@ void add_minimize(CLI::App& rules_command, ExitCode& exit_code) {
       ->add_option("--start", arguments->start,
                    "both: start with both sides in the e-graph; left: start with the left side")
       ->check(CLI::IsMember({"both", "left"}));
-  minimize->add_option("--nodes", arguments->limits.nodes, "node limit of the e-graph")
+  minimize->add_option("--node-limit", arguments->limits.nodes, "node limit of the e-graph")
       ->check(check_positive);
   minimize
       ->add_option("--iterations", arguments->limits.iterations,
@@ -428,7 +435,7 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
                    "number of threads (0: all processors)")
       ->check(check_threads);
   build
-      ->add_option("--memory", arguments->options.enumeration.generation.memory,
+      ->add_option("--memory-limit", arguments->options.enumeration.generation.memory,
                    "memory limit of the enumeration, such as 1G")
       ->transform(CLI::AsSizeValue(false));
   build->add_flag("--json", arguments->json, "print one JSON object with the totals");

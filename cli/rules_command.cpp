@@ -209,11 +209,11 @@ Result<void> check_files(const RulesArguments& arguments) {
   plan.reads(arguments.file, "the input");
   plan.reads_below(directory_of(arguments), "the database");
   plan.writes(arguments.verdicts, "--verdicts");
-  plan.fills(arguments.certificates, "--certificates");
+  plan.fills(arguments.certificates, "--write-certificates");
   plan.fills(arguments.counterexamples, "--counterexamples");
   if (!arguments.certificates.empty())
     for (const char* name : {"proved.rules", "proved.certificates"})
-      plan.writes(std::filesystem::path(arguments.certificates) / name, "--certificates");
+      plan.writes(std::filesystem::path(arguments.certificates) / name, "--write-certificates");
   return plan.check();
 }
 
@@ -316,7 +316,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   verify->add_option("--rules", arguments->directory, "folder of axioms and rules");
   verify->add_option("FILE", arguments->file,
                      "prove the rules of this file instead, and infer missing side conditions");
-  verify->add_option("--certificates", arguments->certificates,
+  verify->add_option("--write-certificates", arguments->certificates,
                      "folder for certificates and for the rules with their conditions");
   verify->add_option("--counterexamples", arguments->counterexamples,
                      "folder for counterexamples; `lemma audit --counterexample` replays them");

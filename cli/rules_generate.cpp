@@ -111,7 +111,7 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
                       "folder for the journal of a resumable run");
   command
       ->add_option(
-          "--memory", arguments->options.memory,
+          "--memory-limit", arguments->options.memory,
           "memory limit for keys, such as 1G; with more keys, terms are evaluated several times")
       ->transform(CLI::AsSizeValue(false));
   command->add_option("--seed", arguments->options.seed, "seed for the contents of inputs");

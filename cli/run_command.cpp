@@ -451,7 +451,7 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   auto* inputs =
       command->add_option("--inputs", arguments->inputs,
                           "folder of input_0.pb, input_1.pb, ... in order of the inputs");
-  command->add_option("--random", arguments->seed, "seed of random inputs")
+  command->add_option("--seed", arguments->seed, "seed of the random inputs that are drawn")
       ->each([arguments](const std::string&) { arguments->random = true; })
       ->excludes(inputs);
   command->add_option("--compare", arguments->compare,
@@ -499,7 +499,7 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--threads", arguments->threads, "number of threads (0: all processors)")
       ->check(check_threads);
   command
-      ->add_option("--time-limit", arguments->time_limit,
+      ->add_option("--model-time-limit", arguments->time_limit,
                    "seconds after which a model, or with --batch each job, is given up; 0: never")
       ->check(check_non_negative)
       ->capture_default_str();

@@ -31,7 +31,7 @@ Result<void> check_files(const ScheduleArguments& arguments) {
   FilePlan plan;
   read_model(plan, arguments.request.model);
   plan.reads(arguments.request.device, "--device");
-  plan.reads(arguments.request.libraries, "--library-calls");
+  plan.reads(arguments.request.libraries, "--call-costs");
   plan.writes(arguments.request.write_times, "--write-kernel-times");
   plan.writes(arguments.request.measured, "--measure-kernels");
   plan.writes(arguments.timeline, "--timeline");
@@ -111,13 +111,13 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
                     "units of a GPU keep no weights in shared memory, but read them in each task "
                     "again");
   auto* libraries =
-      command->add_option("--library-calls", arguments->request.libraries,
+      command->add_option("--call-costs", arguments->request.libraries,
                           "with --json or --cut: also what calls of cuBLASLt and cuDNN would "
                           "take, and kernels for other operators, by this "
                           "description for costs: h100, h200, a100, t4 or a file");
   command
       ->add_option("--scale-costs", arguments->factors,
-                   "with --library-calls: also where launches or waits take so many times as long "
+                   "with --call-costs: also where launches or waits take so many times as long "
                    "(may be repeated)")
       ->needs(libraries)
       ->check(check_non_negative);
@@ -129,7 +129,7 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
   command
       ->add_flag(
           "--cut", arguments->request.cuts,
-          "with --library-calls: also the cut into library calls and persistent kernels that "
+          "with --call-costs: also the cut into library calls and persistent kernels that "
           "`lemma emit --library-calls` would choose")
       ->needs(libraries);
   command->add_flag("--json", arguments->json, "print one JSON object");

@@ -10,11 +10,14 @@ include(GoogleTest)
 
 add_custom_target(quick_tests)
 
-# lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS] [COST SECONDS] [WHOLE])
-# One ctest entry per TEST, listed when ctest runs; GTEST_SKIP is reported as skipped. WHOLE makes one entry of the
-# binary, in one process: for tests that share what takes seconds, such as all axioms, evaluated.
+# lemma_add_test(ir_graph_test SOURCES graph_test.cpp... [LINKS Lemma::ir ...] [TIMEOUT SECONDS] [COST SECONDS]
+#                [SUITES | WHOLE] [LOADS_RULES])
+# One ctest entry per TEST, listed when ctest runs; GTEST_SKIP is reported as skipped. SUITES makes one entry of each
+# suite, and WHOLE one of the binary, in one process: for tests that share what takes seconds, such as all rules, loaded,
+# or all axioms, evaluated; a test that is skipped is not reported there. LOADS_RULES: what the operators mean is known
+# from the build, as in the programs, and not computed by each process; rule_language_operator_meaning_test compares.
 function(lemma_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT;COST" "SOURCES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SUITES;WHOLE;LOADS_RULES" "TIMEOUT;COST" "SOURCES;LINKS")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_test(${name}): bad arguments")
   endif()
@@ -33,6 +36,9 @@ function(lemma_add_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE
     ${arg_LINKS} GTest::gtest GTest::gtest_main lemma_compile_options)
+  if(arg_LOADS_RULES)
+    target_link_libraries(${name} PRIVATE lemma_built_digests)
+  endif()
   lemma_precompile(${name} lemma_precompiled_tests <gtest/gtest.h>)
   target_link_libraries(lemma_precompiled_tests PRIVATE GTest::gtest)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -42,6 +48,12 @@ function(lemma_add_test name)
   if(arg_WHOLE)
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
     set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
+    return()
+  endif()
+  if(arg_SUITES)
+    set(entries "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake")
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/TestSuites.cmake.in" "${entries}" @ONLY)
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${entries}")
     return()
   endif()
   gtest_discover_tests(${name}

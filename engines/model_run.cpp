@@ -203,14 +203,15 @@ Result<Prepared> prepare(const RunRequest& request, std::vector<std::string>& no
   } else if (request.seed) {
     LEMMA_ASSIGN_OR_RETURN(inputs, random_inputs(graph, *request.seed, notes));
   } else if (!graph.inputs().empty()) {
-    return bad_input("the model has inputs: give --inputs DIR or --random SEED");
+    return bad_input("the model has inputs: give --inputs DIR or --seed SEED");
   }
   conform_unused_inputs(graph, inputs);
   // Sizes that contradict the declared ones are told here, in the terms of the model.
   auto bindings = interpreter::bind_symbols(graph, types_of(inputs));
   if (!bindings && bindings.error().kind == ErrorKind::bad_input)
     return tl::unexpected(std::move(bindings.error()));
-  const ImportOptions reading = options_for(declared, inputs);
+  ImportOptions reading = options_for(declared, inputs);
+  reading.writes_out_recurrences = request.task_program || request.cuda;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel bound, import_model(request.model, reading));
   if (request.task_program || request.cuda)
     bound = with_taken_branches(std::move(bound), request.model.parent_path(), reading, {});

@@ -135,24 +135,33 @@ std::vector<Attributes> example_attributes(const OperatorRecord& op,
   return result;
 }
 
-/// Nothing if inference refuses.
-std::optional<Graph> application(OperatorId op, const Types& types,
-                                 const std::vector<Shape>& shapes, const Attributes& attributes,
-                                 std::size_t output_count) {
+/// Named inputs, to which one operation is added.
+struct Application {
   Graph graph;
-  graph.set_name(std::string(record(op).name));
   std::vector<ValueId> inputs;
+};
+
+std::optional<Application> operands_of(OperatorId op, const Types& types,
+                                       const std::vector<Shape>& shapes) {
+  Application result;
+  result.graph.set_name(std::string(record(op).name));
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const auto input = graph.add_input(example_input_name(i), {types[i], shapes[i]});
+    const auto input = result.graph.add_input(example_input_name(i), {types[i], shapes[i]});
     if (!input) return std::nullopt;
-    inputs.push_back(*input);
+    result.inputs.push_back(*input);
   }
-  const auto node = graph.add_operation(op, inputs, attributes, output_count);
-  if (!node) return std::nullopt;
+  return result;
+}
+
+/// Whether inference accepts the operation; where it does not, the graph stays as it is.
+bool complete(Application& application, OperatorId op, const Attributes& attributes,
+              std::size_t output_count) {
+  Graph& graph = application.graph;
+  const auto node = graph.add_operation(op, application.inputs, attributes, output_count);
+  if (!node) return false;
   for (std::uint32_t k = 0; k < output_count; ++k)
-    if (!graph.add_output("y" + std::to_string(k), graph.node(*node).output(k)))
-      return std::nullopt;
-  return graph;
+    if (!graph.add_output("y" + std::to_string(k), graph.node(*node).output(k))) return false;
+  return true;
 }
 
 /// Shapes of the operands to try. Where the operator slides a kernel over its input: an image and a kernel. Channels
@@ -176,10 +185,12 @@ std::vector<std::vector<Shape>> shape_lists_of(const OperatorRecord& op, std::si
 /// One step, so that the composition shows what it does.
 std::optional<Graph> accepted_recurrence(OperatorId op, std::size_t operands) {
   const auto outputs = static_cast<std::size_t>(record(op).outputs.maximum);
-  for (const std::int64_t gates : {1, 3, 4})
-    if (auto graph = application(op, Types(operands, DataType::f32),
-                                 recurrence_shapes(operands, gates, 1), {}, outputs))
-      return graph;
+  for (const std::int64_t gates : {1, 3, 4}) {
+    auto application =
+        operands_of(op, Types(operands, DataType::f32), recurrence_shapes(operands, gates, 1));
+    if (application && complete(*application, op, {}, outputs))
+      return std::move(application->graph);
+  }
   return std::nullopt;
 }
 
@@ -189,10 +200,13 @@ std::optional<Graph> accepted_application(OperatorId op, std::size_t operands,
   const std::vector<std::vector<Shape>> shape_lists = shape_lists_of(record(op), operands);
   for (const int count : {outputs.maximum < 0 ? 2 : outputs.minimum, outputs.minimum})
     for (const Types& types : example_types(operands))
-      for (const std::vector<Shape>& shapes : shape_lists)
+      for (const std::vector<Shape>& shapes : shape_lists) {
+        auto application = operands_of(op, types, shapes);
+        if (!application) continue;
         for (const Attributes& values : attributes)
-          if (auto graph = application(op, types, shapes, values, static_cast<std::size_t>(count)))
-            return graph;
+          if (complete(*application, op, values, static_cast<std::size_t>(count)))
+            return std::move(application->graph);
+      }
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <vector>
 
 #include "facts/operator_example.h"
@@ -193,6 +194,12 @@ struct Meaning {
   bool partial = false, partial_by_elements = false;
   Adding adding = Adding::none;
   std::vector<OperatorId> parts;
+
+  void include(const Meaning& part) {
+    partial = partial || part.partial;
+    partial_by_elements = partial_by_elements || part.partial_by_elements;
+    adding = std::max(adding, part.adding);
+  }
 };
 
 Meaning meaning_of(OperatorId id) {
@@ -223,31 +230,44 @@ Meaning meaning_of(OperatorId id) {
   return result;
 }
 
-/// The meanings by operator. Compositions are of operators that may be composed again.
-std::vector<Meaning> find_meanings() {
-  std::vector<Meaning> meanings;
-  for (std::uint16_t i = 0; i < all_operators().size(); ++i) meanings.push_back(meaning_of({i}));
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (Meaning& whole : meanings)
-      for (const OperatorId id : whole.parts) {
-        const Meaning& part = meanings[id.v];
-        const bool more = (part.partial && !whole.partial) ||
-                          (part.partial_by_elements && !whole.partial_by_elements) ||
-                          part.adding > whole.adding;
-        if (!more) continue;
-        whole.partial = whole.partial || part.partial;
-        whole.partial_by_elements = whole.partial_by_elements || part.partial_by_elements;
-        whole.adding = std::max(whole.adding, part.adding);
-        changed = true;
-      }
+/// Meanings of operators, each found when it is first asked for, from any thread: a rule database has applications of
+/// some operators only, and finding an example of each takes as long as reading the database.
+class Meanings {
+ public:
+  /// With what the parts mean. Compositions are of operators that may be composed again.
+  const Meaning& whole(OperatorId op) {
+    Entry& entry = entries_[op.v];
+    std::call_once(entry.whole_found, [&] {
+      std::vector<OperatorId> reached = {op};
+      entry.whole = own(op);
+      for (std::size_t i = 0; i < reached.size(); ++i)
+        for (const OperatorId part : own(reached[i]).parts) {
+          if (std::find(reached.begin(), reached.end(), part) != reached.end()) continue;
+          reached.push_back(part);
+          entry.whole.include(own(part));
+        }
+    });
+    return entry.whole;
   }
-  return meanings;
-}
+
+ private:
+  struct Entry {
+    std::once_flag own_found, whole_found;
+    Meaning own, whole;
+  };
+
+  const Meaning& own(OperatorId op) {
+    Entry& entry = entries_[op.v];
+    std::call_once(entry.own_found, [&] { entry.own = meaning_of(op); });
+    return entry.own;
+  }
+
+  std::vector<Entry> entries_ = std::vector<Entry>(all_operators().size());
+};
 
 const Meaning& known_meaning(OperatorId op) {
-  static const std::vector<Meaning> meanings = find_meanings();
-  return meanings[op.v];
+  static Meanings meanings;
+  return meanings.whole(op);
 }
 
 }  // namespace

@@ -267,6 +267,18 @@ bool has_bodies(const OnnxModel& model) {
   return false;
 }
 
+std::int64_t node_count(const Graph& graph) {
+  std::int64_t count = 0;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    if (node.kind == NodeKind::operation) ++count;
+    ::onnx::NodeProto message;
+    if (node.kind == NodeKind::opaque && message.ParseFromString(graph.opaque(node).payload))
+      frontend::for_each_node(message, [&count](const auto&) { ++count; });
+  }
+  return count;
+}
+
 Result<std::optional<OnnxModel>> with_rewritten_bodies(const OnnxModel& model,
                                                        const std::filesystem::path& folder,
                                                        const ImportOptions& reading,
@@ -281,6 +293,7 @@ Result<std::optional<OnnxModel>> with_rewritten_bodies(const OnnxModel& model,
                          frontend::imported(std::move(text), folder, reading));
   ImportOptions of_bodies;
   of_bodies.takes_branches = reading.takes_branches;
+  of_bodies.unrolled_node_limit = reading.unrolled_node_limit;
   of_bodies.inlined_node_limit = reading.inlined_node_limit;
   LEMMA_ASSIGN_OR_RETURN(
       const int rewritten,

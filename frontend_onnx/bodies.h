@@ -1,6 +1,7 @@
 #pragma once
 // Bodies of a model's nodes (branches of If, bodies of Loop and Scan) as models of their own, and back.
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -35,6 +36,8 @@ struct BetterBody {
 using RewriteBody = std::function<std::optional<BetterBody>(Body body)>;
 
 bool has_bodies(const OnnxModel& model);
+/// Of a graph's nodes that are no constants and their bodies, at any depth.
+std::int64_t node_count(const Graph& graph);
 
 struct BodyRewriting {
   RewriteBody rewrite;

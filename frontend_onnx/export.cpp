@@ -62,13 +62,15 @@ std::string runtime_of(const OnnxModel& model, const ExportOptions& options) {
 struct Layout {
   bool has_data = false;      // data goes to a file of its own
   bool all_external = false;  // see TensorWriter
+  std::set<std::string, std::less<>>* opaque_outputs = nullptr;
 };
 
 /// The model with its data file under this name.
 Result<Rope> laid_out(const OnnxModel& model, DataFile& data, const Layout& layout,
                       const std::string& runtime, const ExportOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(Rope content, lay_out(model, {&data, options.external_threshold,
-                                                       layout.all_external, runtime}));
+  LEMMA_ASSIGN_OR_RETURN(
+      Rope content, lay_out(model, {&data, options.external_threshold, layout.all_external, runtime,
+                                    layout.opaque_outputs}));
   if (content.size() > options.inline_limit)
     return unsupported(
         fmt::format("the model has {} bytes besides its external data", content.size()));
@@ -114,15 +116,19 @@ Result<ExportedModel> export_with_data(const OnnxModel& model, const std::filesy
 }
 
 Result<ExportedModel> export_to(const OnnxModel& original, const std::filesystem::path& path,
-                                const ExportOptions& options) {
+                                const ExportOptions& options,
+                                std::set<std::string, std::less<>>& opaque_outputs) {
   const std::string runtime = runtime_of(original, options);
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, spelled(original, runtime));
   Layout layout;
+  layout.opaque_outputs = &opaque_outputs;
   layout.all_external = options.external_data == ExternalData::always;
   layout.has_data = layout.all_external || (options.external_data == ExternalData::as_imported &&
                                             model.envelope.used_external_data());
   if (!layout.has_data) {
-    LEMMA_ASSIGN_OR_RETURN(const Rope content, lay_out(model, {.runtime = runtime}));
+    LEMMA_ASSIGN_OR_RETURN(
+        const Rope content,
+        lay_out(model, {.runtime = runtime, .opaque_outputs = layout.opaque_outputs}));
     if (content.size() <= options.inline_limit) {
       LEMMA_ASSIGN_OR_RETURN(OutputFile file, write_model(content, path, options));
       LEMMA_RETURN_IF_ERROR(file.publish());
@@ -141,8 +147,10 @@ Result<ExportedModel> export_to(const OnnxModel& original, const std::filesystem
 
 Result<ExportedModel> export_model(const OnnxModel& model, const std::filesystem::path& path,
                                    const ExportOptions& options) {
-  auto exported = frontend::export_to(model, path, options);
+  std::set<std::string, std::less<>> opaque_outputs;
+  auto exported = frontend::export_to(model, path, options, opaque_outputs);
   if (!exported) return with_context(path.string(), std::move(exported.error()));
+  exported->opaque_outputs = std::move(opaque_outputs);
   return exported;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "frontend_onnx/model.h"
@@ -35,6 +36,9 @@ struct ExportOptions {
 struct ExportedModel {
   std::filesystem::path data;  // the external data file; empty: none
   std::string digest;          // of its contents, which it is named by
+  /// Of nodes that were opaque in the graph: names of their first outputs in the file. When the file is read, more may be
+  /// known of their types (ImportOptions::opaque_outputs).
+  std::set<std::string, std::less<>> opaque_outputs = {};
 };
 
 /// Writes `path`, and beside it a data file where external data is used, which is named by its contents

@@ -35,18 +35,43 @@ const ValueId* GraphBuilder::find(const std::string& name) const {
   return entry != values_.end() ? &entry->second : nullptr;
 }
 
+std::string GraphBuilder::fresh_name(std::string name) const {
+  while (values_.contains(name) || used_.contains(name)) name += "'";
+  return name;
+}
+
+bool GraphBuilder::has_opaque_from(std::size_t first) const {
+  const std::vector<Node>& nodes = graph_.nodes();
+  return std::any_of(nodes.begin() + static_cast<long>(first), nodes.end(),
+                     [this](const Node& node) {
+                       return node.kind == NodeKind::opaque &&
+                              (node.output_count != 1 || !containers_.has(node.output()));
+                     });
+}
+
+/// Adds other nodes in the place of one that stands for them, if it does.
+bool GraphBuilder::expand(const NodeMessage& node, const Operands& operands) {
+  return expansion_.takes_branches &&
+         (add_taken_branch(node, operands) || add_unrolled_scan(node) || add_unrolled_loop(node) ||
+          add_container_part(node, operands));
+}
+
 Result<void> GraphBuilder::add_node(const FlatNode& flat) {
   const NodeMessage& node = *flat.node;
   auto added = [&]() -> Result<void> {
     LEMMA_ASSIGN_OR_RETURN(const Operands operands, operands_of(node));
     if (!flat.opaque_reason.empty()) return add_opaque(node, operands, flat.opaque_reason);
+    if (node.output_size() > 0 && opaque_outputs_.contains(node.output(0)))
+      return add_opaque(node, operands, "it was when the file was written");
     LEMMA_ASSIGN_OR_RETURN(const bool constant, add_constant_node(node));
-    if (constant || (takes_branches_ && add_taken_branch(node, operands))) return {};
-    if (takes_branches_ && add_unrolled_scan(node)) return {};
+    if (constant || expand(node, operands)) return {};
     auto operation = add_operation(node, operands);
     if (operation || add_alias(node, operands)) return {};
     if (operation.error().kind == ErrorKind::bad_input) return operation;
-    return add_opaque(node, operands, std::move(operation.error().message));
+    if (expansion_.writes_out_recurrences && add_unrolled_recurrence(node)) return {};
+    LEMMA_RETURN_IF_ERROR(add_opaque(node, operands, std::move(operation.error().message)));
+    if (expansion_.takes_branches) remember_container(node, operands);
+    return {};
   }();
   if (!added) return with_context(label(flat), std::move(added.error()));
   return {};
@@ -69,11 +94,21 @@ Result<GraphBuilder::Operands> GraphBuilder::operands_of(const NodeMessage& node
   return operands;
 }
 
+namespace {
+
+/// Identity, or a Dropout that does not train and whose mask nobody asks for.
+bool hands_on_its_operand(const NodeMessage& node) {
+  if (!canonical_domain(node.domain()).empty() || node.output_size() != 1) return false;
+  if (node.op_type() == "Identity") return true;
+  return node.op_type() == "Dropout" && (node.input_size() < 3 || node.input(2).empty());
+}
+
+}  // namespace
+
 /// Adds an alias. What hands on a value of unknown type is that value: an opaque node would hide where
 /// it comes from.
 bool GraphBuilder::add_alias(const NodeMessage& node, const Operands& operands) {
-  if (node.op_type() != "Identity" || !canonical_domain(node.domain()).empty()) return false;
-  if (operands.values.size() != 1 || operands.values[0].is_none() || node.output_size() != 1)
+  if (!hands_on_its_operand(node) || operands.values.empty() || operands.values[0].is_none())
     return false;
   if (graph_.type(operands.values[0]).is_known()) return false;
   values_.insert_or_assign(node.output(0), operands.values[0]);
@@ -154,7 +189,7 @@ const ::onnx::GraphProto* taken_branch(const NodeMessage& node, const Constant* 
 bool GraphBuilder::add_body(const ::onnx::GraphProto& body, const std::string& place,
                             NameMap& names) {
   const auto define = [&](const std::string& name) {
-    if (!name.empty()) names[name] = fmt::format("{}/{}", place, name);
+    if (!name.empty()) names[name] = fresh_name(fmt::format("{}/{}", place, name));
   };
   const auto renamed = [&names](const std::string& name) {
     const auto entry = names.find(name);

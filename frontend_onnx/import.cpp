@@ -44,8 +44,12 @@ class Importer {
         data_(std::make_shared<ModelEnvelope::Data>()),
         source_(std::make_shared<TensorSource>(std::move(file), std::move(folder),
                                                options.allow_external_data)),
-        builder_(data_->operator_sets, *source_, options.takes_branches, options.evaluate) {
+        builder_(
+            data_->operator_sets, *source_,
+            {options.takes_branches, options.unrolled_node_limit, options.writes_out_recurrences},
+            options.evaluate) {
     data_->source = source_;
+    builder_.keep_opaque(options.opaque_outputs);
     if (options.trusts_declarations)
       builder_.take_unknown_sizes([this](const std::string& value, std::size_t axis) {
         return symbols_.unnamed(value, axis);

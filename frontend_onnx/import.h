@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,9 +33,18 @@ struct ImportOptions {
   /// Whether initializers that callers may override (also declared as inputs, IR version 4 on) count
   /// as constants. In older files every initializer is declared so, and they always count.
   bool fix_overridable_initializers = false;
-  /// Whether the branch that the constant condition of an If takes stands in its place, and in that of a Scan over a
-  /// small known number of steps its body, once for each step, if all of it is understood.
+  /// Whether the branch that the constant condition of an If takes stands in its place, in that of a Scan or Loop of a
+  /// small known number of steps its body, once for each step, if all of it is understood, and in that of an element of a
+  /// sequence, or the contents of an optional value, what was put there.
   bool takes_branches = true;
+  /// Limit on the nodes that one Loop or Scan becomes: its steps times the nodes of its body. All of them become at most
+  /// four times as many. 0: they stay loops.
+  std::int64_t unrolled_node_limit = 2'000;
+  /// Whether an LSTM, GRU or RNN that no record describes (peepholes, lengths of sequences, other activations) becomes its
+  /// steps. A runtime that has the operator is faster with it.
+  bool writes_out_recurrences = false;
+  /// First outputs of nodes that are opaque whatever is known of their types.
+  std::set<std::string, std::less<>> opaque_outputs;
   /// Computes an operation on constants (interpreter/constant_operation.h), so that parameters of operators and conditions
   /// of an If may be computed by other nodes; none: they have to be constants.
   std::function<Result<std::vector<Constant>>(const Node& node,

@@ -180,7 +180,7 @@ const KeptBody* KeptNode::body(std::string_view attribute) const {
 
 Result<Graph> KeptNode::alone(std::span<const KnownInput> inputs) const {
   const ModelEnvelope::Data& data = envelope_.data();
-  GraphBuilder builder(data.operator_sets, *data.source, true);
+  GraphBuilder builder(data.operator_sets, *data.source, {});
   GraphInputs added(builder);
   NodeProto node = message_->node;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -202,7 +202,7 @@ Result<Graph> KeptNode::alone(std::span<const KnownInput> inputs) const {
 Result<Graph> KeptNode::graph_of(const KeptBody& body, std::span<const KnownInput> own,
                                  std::span<const KnownInput> captured) const {
   const ModelEnvelope::Data& data = envelope_.data();
-  GraphBuilder builder(data.operator_sets, *data.source, true);
+  GraphBuilder builder(data.operator_sets, *data.source, {});
   GraphInputs added(builder);
   if (own.size() != body.inputs.size())
     return bad_input(fmt::format("{} has {} inputs, but is given {}", body.attribute,

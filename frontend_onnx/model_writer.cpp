@@ -32,6 +32,7 @@ class ModelWriter {
                  options.all_external),
         sets_(envelope_.operator_sets),
         runtime_(options.runtime),
+        opaque_outputs_(options.opaque_outputs),
         live_(model.graph.live_nodes()) {
     set_ = sets_.try_emplace("", fallback_operator_set).first->second;
   }
@@ -368,6 +369,8 @@ class ModelWriter {
     for (int i = 0; i < message.output_size(); ++i)
       if (!message.output(i).empty())
         message.set_output(i, names_->of(node.output(static_cast<std::uint32_t>(i))));
+    if (opaque_outputs_ != nullptr && message.output_size() > 0)
+      opaque_outputs_->insert(message.output(0));
     LEMMA_ASSIGN_OR_RETURN(const std::string stripped,
                            without_stale_device_configurations(message.SerializeAsString()));
     LEMMA_ASSIGN_OR_RETURN(
@@ -563,6 +566,7 @@ class ModelWriter {
   TensorWriter tensors_;
   OperatorSets sets_;
   std::string_view runtime_;
+  std::set<std::string, std::less<>>* opaque_outputs_;  // may be null
   int set_ = 0;
   std::vector<NodeId> live_;
   OpaqueNodes opaque_;

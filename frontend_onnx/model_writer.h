@@ -1,6 +1,8 @@
 #pragma once
 // Lays out a model as the bytes of an ONNX file.
 
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "frontend_onnx/model.h"
@@ -13,6 +15,8 @@ struct LayoutOptions {
   std::size_t external_threshold = 0;
   bool all_external = false;      // see TensorWriter
   std::string_view runtime = "";  // whose own operators may be written
+  /// Takes the names of the first outputs of opaque nodes; null: they are not wanted.
+  std::set<std::string, std::less<>>* opaque_outputs = nullptr;
 };
 
 /// The ModelProto. Tensor data is referred to, so the result must not outlive the model.

@@ -8,6 +8,7 @@
 #include <onnx/onnx_pb.h>
 
 #include "frontend_onnx/graph_builder.h"
+#include "frontend_onnx/made_nodes.h"
 
 namespace lemma::frontend {
 
@@ -17,7 +18,7 @@ using NodeMessage = ::onnx::NodeProto;
 using Numbers = std::vector<std::int64_t>;
 
 /// More nodes than this are better left as a loop: of one Scan, and of all, since bodies may hold others.
-constexpr std::int64_t unrolled_node_limit = 512, all_unrolled_limit = 4096;
+constexpr std::int64_t most_scan_nodes = 512, all_unrolled_limit = 4096;
 
 /// A list with an element for each scanned input or output; all 0 where the node has none.
 struct ScanLists {
@@ -62,29 +63,6 @@ std::optional<ScanNode> scan_of(const NodeMessage& node) {
   return scan;
 }
 
-NodeMessage node_of(const char* op, const std::vector<std::string>& inputs, std::string output) {
-  NodeMessage node;
-  node.set_op_type(op);
-  for (const std::string& input : inputs) node.add_input(input);
-  node.add_output(std::move(output));
-  return node;
-}
-
-void set_axis(NodeMessage& node, std::int64_t axis) {
-  auto& attribute = *node.add_attribute();
-  attribute.set_name("axis");
-  attribute.set_type(::onnx::AttributeProto::INT);
-  attribute.set_i(axis);
-}
-
-::onnx::TensorProto integer_tensor(std::int64_t value, bool is_vector) {
-  ::onnx::TensorProto tensor;
-  tensor.set_data_type(::onnx::TensorProto::INT64);
-  if (is_vector) tensor.add_dims(1);
-  tensor.add_int64_data(value);
-  return tensor;
-}
-
 /// Axis `axis` of `rank` counted from the front; nothing if there is none.
 std::optional<std::int64_t> counted_from_front(std::int64_t axis, std::size_t rank) {
   const auto axes = static_cast<std::int64_t>(rank);
@@ -101,16 +79,16 @@ class ScanUnroller {
       : builder_(builder),
         node_(node),
         scan_(std::move(scan)),
-        operator_set_(operator_set),
+        maker_(builder, operator_set),
         place_(std::move(place)),
         states_(node.input().begin(), node.input().begin() + scan_.states),
         parts_(static_cast<std::size_t>(scan_.outputs)) {}
 
-  /// `unrolled`: how many nodes Scans have become.
-  bool run(std::int64_t& unrolled) {
+  /// `limit`: how many nodes it may become; `unrolled`: how many Scans have become.
+  bool run(std::int64_t limit, std::int64_t& unrolled) {
     const std::optional<std::int64_t> steps = step_count();
     const std::int64_t nodes = scan_.body->node_size() + scan_.inputs + scan_.outputs;
-    if (!steps || *steps < 1 || *steps > unrolled_node_limit / nodes) return false;
+    if (!steps || *steps < 1 || *steps > std::min(limit, most_scan_nodes) / nodes) return false;
     unrolled += *steps * nodes;
     if (unrolled > all_unrolled_limit) return false;
     for (std::int64_t t = 0; t < *steps; ++t)
@@ -149,41 +127,24 @@ class ScanUnroller {
     for (int i = 0; i < scan_.inputs; ++i) {
       const bool backward = scan_.lists.input_directions[static_cast<std::size_t>(i)] != 0;
       const std::string& formal = scan_.body->input(scan_.states + i).name();
-      names[formal] = fmt::format("{}/{}", place, formal);
+      names[formal] = builder_.fresh_name(fmt::format("{}/{}", place, formal));
       if (!take_element(i, backward ? steps - 1 - t : t, names[formal])) return false;
     }
     const std::size_t before = builder_.graph().nodes().size();
-    if (!builder_.add_body(*scan_.body, place, names) || has_opaque_from(before)) return false;
+    if (!builder_.add_body(*scan_.body, place, names) || builder_.has_opaque_from(before))
+      return false;
     for (int i = 0; i < scan_.states; ++i)
       states_[static_cast<std::size_t>(i)] = names.at(scan_.body->output(i).name());
     for (int i = 0; i < scan_.outputs; ++i)
       if (!add_part(i, names.at(scan_.body->output(scan_.states + i).name()),
-                    fmt::format("{}/part {}", place, i)))
+                    builder_.fresh_name(fmt::format("{}/part {}", place, i))))
         return false;
     return true;
   }
 
-  /// Whether something opaque was added from there on: what is not understood is left in one place.
-  bool has_opaque_from(std::size_t first) {
-    const auto& nodes = builder_.graph().nodes();
-    return std::any_of(nodes.begin() + static_cast<long>(first), nodes.end(),
-                       [](const Node& node) { return node.kind == NodeKind::opaque; });
-  }
-
-  bool add(const NodeMessage& node) {
-    builder_.mark_used(node.output(0));
-    return builder_.add_node({&node, 0, ""}).has_value();
-  }
-
-  bool add_integer(const std::string& name, std::int64_t value, bool is_vector) {
-    return builder_.add_tensor(name, integer_tensor(value, is_vector)).has_value();
-  }
-
   bool take_element(int input, std::int64_t position, const std::string& name) {
-    const std::string index = name + "/index";
-    NodeMessage node = node_of("Gather", {node_.input(scan_.states + input), index}, name);
-    set_axis(node, scan_.lists.input_axes[static_cast<std::size_t>(input)]);
-    return add_integer(index, position, false) && add(node);
+    return maker_.gather(node_.input(scan_.states + input), position,
+                         scan_.lists.input_axes[static_cast<std::size_t>(input)], name);
   }
 
   /// What one step adds to an output, with the axis along which the steps follow each other.
@@ -196,35 +157,19 @@ class ScanUnroller {
     scan_.lists.output_axes[k] = *axis;
     const bool backward = scan_.lists.output_directions[k] != 0;
     parts_[k].insert(backward ? parts_[k].begin() : parts_[k].end(), name);
-    return add_axis(element, *axis, name);
-  }
-
-  bool add_axis(const std::string& input, std::int64_t axis, const std::string& output) {
-    constexpr int axes_are_an_input_since = 13;
-    if (operator_set_ >= axes_are_an_input_since) {
-      const std::string axes = output + "/axes";
-      return add_integer(axes, axis, true) && add(node_of("Unsqueeze", {input, axes}, output));
-    }
-    NodeMessage node = node_of("Unsqueeze", {input}, output);
-    auto& attribute = *node.add_attribute();
-    attribute.set_name("axes");
-    attribute.set_type(::onnx::AttributeProto::INTS);
-    attribute.add_ints(axis);
-    return add(node);
+    return maker_.unsqueeze(element, *axis, name);
   }
 
   bool join(int output) {
     const std::string& name = node_.output(scan_.states + output);
-    if (name.empty()) return true;
-    NodeMessage node = node_of("Concat", parts_[static_cast<std::size_t>(output)], name);
-    set_axis(node, scan_.lists.output_axes[static_cast<std::size_t>(output)]);
-    return add(node);
+    const auto k = static_cast<std::size_t>(output);
+    return name.empty() || maker_.concat(parts_[k], scan_.lists.output_axes[k], name);
   }
 
   GraphBuilder& builder_;
   const NodeMessage& node_;
   ScanNode scan_;
-  int operator_set_;
+  NodeMaker maker_;
   std::string place_;
   std::vector<std::string> states_;              // names of the values after the last step
   std::vector<std::vector<std::string>> parts_;  // of each output
@@ -242,7 +187,9 @@ bool GraphBuilder::add_unrolled_scan(const NodeMessage& node) {
   const auto named = std::find_if(node.output().begin(), node.output().end(),
                                   [](const std::string& name) { return !name.empty(); });
   if (named == node.output().end()) return false;
-  if (!ScanUnroller(*this, node, std::move(*scan), *set, *named).run(unrolled_nodes_)) return false;
+  if (!ScanUnroller(*this, node, std::move(*scan), *set, *named)
+           .run(expansion_.loop_limit, unrolled_nodes_))
+    return false;
   ++taken_branches_;
   return true;
 }

@@ -11,7 +11,6 @@ bool is_zero(const Term& term) {
          term.bits == 0;
 }
 
-/// The conditions that are joined by `and`, from left to right.
 void add_conditions(const TermGraph& graph, TermNumber condition,
                     std::vector<TermNumber>& conditions) {
   const Term& term = graph.term(condition);
@@ -20,6 +19,12 @@ void add_conditions(const TermGraph& graph, TermNumber condition,
 }
 
 }  // namespace
+
+std::vector<TermNumber> conditions_of(const TermGraph& graph, TermNumber condition) {
+  std::vector<TermNumber> conditions;
+  add_conditions(graph, condition, conditions);
+  return conditions;
+}
 
 std::vector<TermNumber> factors_of(const TermGraph& graph, TermNumber id) {
   std::vector<TermNumber> factors, pending = {id};

@@ -23,6 +23,9 @@ std::optional<SumOfProducts> sum_of_products(const TermGraph& graph, TermNumber 
 /// The two operands of the product, where the term is a sum of products without a guard.
 std::optional<std::array<TermNumber, 2>> summed_product(const TermGraph& graph, const Term& sum);
 
+/// The conditions that are joined by `and`, from left to right.
+std::vector<TermNumber> conditions_of(const TermGraph& graph, TermNumber condition);
+
 /// What is multiplied, if it is a product of products; else the term itself.
 std::vector<TermNumber> factors_of(const TermGraph& graph, TermNumber id);
 

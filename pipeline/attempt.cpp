@@ -8,6 +8,7 @@
 
 #include "check/disputed_constants.h"
 #include "check/read_back.h"
+#include "frontend_onnx/bodies.h"
 #include "pipeline/chosen_rules.h"
 #include "search/numbers.h"
 
@@ -82,14 +83,22 @@ std::string reason_of_no_better(const AttemptSetup& setup, const SearchResult& s
                      timing.choices.front().size() - 1);
 }
 
+/// How many nodes a result of `lemma simplify` may have: fewer than the file, but what was written out when the model was
+/// read (ImportOptions::takes_branches) may stay so.
+std::int64_t most_nodes(const OnnxModel& model) {
+  const std::int64_t fewer = model.envelope.file_nodes() - 1;
+  return is_another_program(model.envelope) ? std::max(fewer, node_count(model.graph)) : fewer;
+}
+
 /// Why the file of a result may not be written for its size: `no_better` or `too_large`. Nothing: it may.
 Result<std::optional<Outcome>> objection_of_size(const AttemptSetup& setup, const Graph& result,
                                                  const StagedModel& staged, std::string& reason) {
   const Job& job = setup.job;
   if (job.options.cleans) {
-    LEMMA_ASSIGN_OR_RETURN(const OnnxModel read,
-                           read_back(staged.file(), result, job.options.reading));
-    if (read.envelope.file_nodes() >= job.model.envelope.file_nodes())
+    LEMMA_ASSIGN_OR_RETURN(
+        const OnnxModel read,
+        read_back(staged.file(), result, staged.exported().opaque_outputs, job.options.reading));
+    if (read.envelope.file_nodes() > most_nodes(job.model))
       return std::optional(Outcome::no_better);
   }
   LEMMA_ASSIGN_OR_RETURN(const std::string too_large, setup.growth.objection_to(staged.file()));
@@ -107,6 +116,7 @@ ResultVerdict check(const AttemptSetup& setup, const SearchResult& searched,
       .original_file = job.file,
       .result = searched.graph,
       .result_file = staged.file(),
+      .opaque_outputs = staged.exported().opaque_outputs,
       .reading = job.options.reading,
       .explanation = searched.explanation,
       .rules = job.replayed,

@@ -1,5 +1,7 @@
 #include "pipeline/file_growth.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "frontend_onnx/copy.h"
@@ -8,6 +10,8 @@ namespace lemma {
 
 /// The bytes that attributes and constants of some nodes take.
 constexpr double small_growth = 4096;
+/// A node with its names, in bytes.
+constexpr double node_bytes = 256;
 
 void limit_growth(SearchOptions& search, double bytes) {
   // A hundred bytes, about as much as a node takes in a file, are worth a microsecond, about as much as starting one.
@@ -17,14 +21,16 @@ void limit_growth(SearchOptions& search, double bytes) {
 }
 
 Result<FileGrowth> FileGrowth::of(const std::filesystem::path& original,
-                                  const OptimizeOptions& options) {
+                                  const OptimizeOptions& options, std::int64_t written_out) {
   LEMMA_ASSIGN_OR_RETURN(const std::uintmax_t bytes, model_bytes(original));
   const TimingOptions& timing = options.timing;
   const bool is_timed =
       timing.measures || (timing.replay && timing.replay->state != TimingReport::State::predicted);
-  return FileGrowth(
-      bytes, options.most_growth ? *options.most_growth * static_cast<double>(bytes) : small_growth,
-      options.most_growth || options.cleans || !is_timed);
+  const double allowed =
+      options.most_growth
+          ? *options.most_growth * static_cast<double>(bytes)
+          : small_growth + node_bytes * static_cast<double>(std::max<std::int64_t>(written_out, 0));
+  return FileGrowth(bytes, allowed, options.most_growth || options.cleans || !is_timed);
 }
 
 Result<std::string> FileGrowth::objection_to(const std::filesystem::path& result) const {

@@ -15,9 +15,9 @@ void limit_growth(SearchOptions& search, double bytes);
 
 class FileGrowth {
  public:
-  /// `original`: a model file.
+  /// `original`: a model file. `written_out`: by how many nodes loops that import has written out have enlarged it.
   static Result<FileGrowth> of(const std::filesystem::path& original,
-                               const OptimizeOptions& options);
+                               const OptimizeOptions& options, std::int64_t written_out = 0);
 
   /// Whether the size of the file decides. Otherwise what is faster when it is run may be of any size.
   bool is_limited() const { return is_limited_; }

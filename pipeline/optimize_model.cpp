@@ -7,6 +7,7 @@
 
 #include "check/check_inputs.h"
 #include "check/read_back.h"
+#include "frontend_onnx/bodies.h"
 #include "frontend_onnx/copy.h"
 #include "outputs/files.h"
 #include "pipeline/attempt.h"
@@ -67,7 +68,9 @@ Result<void> write_original(const Job& job, const std::string& explanation,
   }
   LEMMA_ASSIGN_OR_RETURN(StagedModel staged,
                          StagedModel::write(job.model, job.output, job.options.writing));
-  if (auto read = read_back(staged.file(), job.model.graph, job.options.reading); !read)
+  if (auto read = read_back(staged.file(), job.model.graph, staged.exported().opaque_outputs,
+                            job.options.reading);
+      !read)
     return with_context(job.output.string() + ": it does not hold the model",
                         std::move(read.error()));
   LEMMA_RETURN_IF_ERROR(staged.publish(job.options.before_publishing));
@@ -118,6 +121,12 @@ bool wants_simplified(const OptimizeOptions& options) {
   return !options.cleans && !options.keeps_original && options.rules.names.empty();
 }
 
+/// By how many nodes reading has enlarged the model: loops are written out.
+std::int64_t written_out(const OnnxModel& model) {
+  if (!model.envelope.has_taken_branches()) return 0;
+  return node_count(model.graph) - model.envelope.file_nodes();
+}
+
 /// The model without what rules for cleaning take away, every bit kept; checked and not timed.
 Result<Attempt> simplified(const AttemptSetup& setup) {
   OptimizeOptions options = setup.job.options;
@@ -125,7 +134,8 @@ Result<Attempt> simplified(const AttemptSetup& setup) {
   const Job job{setup.job.model, setup.job.own_operator_set, setup.job.file, setup.job.output,
                 setup.job.rules, setup.job.replayed,         options,        setup.job.worker,
                 setup.job.sizes, setup.job.writing_seconds};
-  LEMMA_ASSIGN_OR_RETURN(const FileGrowth growth, FileGrowth::of(job.file, options));
+  LEMMA_ASSIGN_OR_RETURN(const FileGrowth growth,
+                         FileGrowth::of(job.file, options, written_out(job.model)));
   const KeptTime kept_time{.check = setup.kept.check};
   const Deadline end = setup.deadline.within(0.3 * setup.deadline.remaining() + kept_time.check);
   const AttemptSetup cleaning{job,         setup.reference, setup.inputs, setup.models,
@@ -195,7 +205,8 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
     kept_time.check += second_judge_allowance(original_seconds, job.writing_seconds);
   TimingPlan timing;
   timing.prepare(job, inputs, costs, timers.models(), original_seconds, deadline, kept_time);
-  LEMMA_ASSIGN_OR_RETURN(const FileGrowth growth, FileGrowth::of(job.file, job.options));
+  LEMMA_ASSIGN_OR_RETURN(const FileGrowth growth,
+                         FileGrowth::of(job.file, job.options, written_out(job.model)));
   const bool keeps_small =
       job.options.cleans || (job.options.most_growth && timing.timed() != nullptr);
   const AttemptSetup setup{job,      original->reference,

@@ -1,5 +1,6 @@
 #include "pipeline/prepared_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,9 @@
 namespace lemma {
 
 namespace {
+
+/// Many steps are simpler as a loop, and smaller.
+constexpr std::int64_t most_unrolled_when_small = 64;
 
 /// The model with bodies optimized.
 OnnxModel resolved_model(OnnxModel read, const std::filesystem::path& file,
@@ -29,6 +33,9 @@ Result<ReadModel> read_and_prepare(const std::filesystem::path& file,
                                    const OperatorCosts& costs, OptimizeOptions& options,
                                    const Deadline& deadline) {
   if (options.searches) options.reading.evaluate = interpreter::evaluate_on_constants;
+  if (options.cleans || options.most_growth)
+    options.reading.unrolled_node_limit =
+        std::min(options.reading.unrolled_node_limit, most_unrolled_when_small);
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, options.reading));
   std::string note;
   if (const std::string objection =

@@ -19,6 +19,7 @@ class StagedModel {
                                    const ExportOptions& options);
 
   const std::filesystem::path& file() const { return file_; }
+  const ExportedModel& exported() const { return exported_; }
   /// Holds the files until they are published, and what else is needed meanwhile.
   const std::filesystem::path& folder() const { return folder_.path(); }
 

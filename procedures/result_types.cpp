@@ -165,6 +165,65 @@ Types scores_of_trees(const Typing& t) {
   return {{DataType::f32, Shape{rows, t.integer("n_targets", 1)}}};
 }
 
+/// Labels are texts where they are not numbers; how many scores there are stands in attributes of many forms.
+Types labels_and_scores(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr || given->rank() == 0) return {};
+  const Dimension rows = given->rank() == 1 ? Dimension(1) : (*given->shape)[0];
+  Types types(2);
+  if (t.has("classlabels_int64s") || t.has("classlabels_ints"))
+    types[0] = {DataType::i64, Shape{rows}};
+  types[1] = {DataType::f32, Shape{rows, t.unknown(1, 1)}};
+  return types;
+}
+
+/// LSTM, GRU and RNN: all hidden states, then the last of each kind.
+Types recurrence(const Typing& t) {
+  const TensorType *given = t.known(0), *weight = t.known(2);
+  if (given == nullptr || given->rank() != 3 || weight == nullptr || weight->rank() != 3) return {};
+  const Dimension directions = (*weight->shape)[0], hidden = (*weight->shape)[2];
+  const bool batch_first = t.integer("layout", 0) != 0;
+  const Dimension steps = (*given->shape)[batch_first ? 1 : 0];
+  const Dimension rows = (*given->shape)[batch_first ? 0 : 1];
+  const Shape all =
+      batch_first ? Shape{rows, steps, directions, hidden} : Shape{steps, directions, rows, hidden};
+  const Shape last =
+      batch_first ? Shape{rows, directions, hidden} : Shape{directions, rows, hidden};
+  Types types(t.output_count(), {given->data_type, last});
+  types.front() = {given->data_type, all};
+  return types;
+}
+
+/// The first axes are certain; sides of an image depend on many attributes.
+Types image(const Typing& t, std::optional<Dimension> channels) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr || given->rank() < 3 || !channels) return {};
+  Shape shape = t.unknown_shape(0, given->rank());
+  shape[0] = (*given->shape)[0];
+  shape[1] = *channels;
+  return {{given->data_type, shape}};
+}
+
+Types convolution(const Typing& t) {
+  const TensorType* weight = t.known(1);
+  if (weight == nullptr || weight->rank() < 3) return {};
+  return image(t, (*weight->shape)[0]);
+}
+
+Types transposed_convolution(const Typing& t) {
+  const TensorType* weight = t.known(1);
+  if (weight == nullptr || weight->rank() < 3) return {};
+  return image(t, (*weight->shape)[1] * Dimension(t.integer("group", 1)));
+}
+
+Types pool(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr || given->rank() < 3) return {};
+  Types types = image(t, (*given->shape)[1]);
+  if (t.output_count() > 1) types.push_back({DataType::i64, types.front().shape});
+  return types;
+}
+
 Types same_shape_in_f32(const Typing& t) {
   const TensorType* given = t.known(0);
   if (given == nullptr) return {};
@@ -183,14 +242,22 @@ Types normalized_batch(const Typing& t) {
 }
 
 constexpr std::array rules = {
+    ResultRule{"", "AveragePool", pool},
     ResultRule{"", "BatchNormalization", normalized_batch},
     ResultRule{"", "Bernoulli", random_like},
     ResultRule{"", "Compress", compressed},
+    ResultRule{"", "Conv", convolution},
+    ResultRule{"", "ConvTranspose", transposed_convolution},
     ResultRule{"", "Expand", expanded},
+    ResultRule{"", "GRU", recurrence},
+    ResultRule{"", "LSTM", recurrence},
+    ResultRule{"", "LpPool", pool},
+    ResultRule{"", "MaxPool", pool},
     ResultRule{"", "Multinomial", drawn_classes},
     ResultRule{"", "NonMaxSuppression", selected_boxes},
     ResultRule{"", "NonZero", positions_of_nonzero},
     ResultRule{"", "Pad", of_same_rank},
+    ResultRule{"", "RNN", recurrence},
     ResultRule{"", "RandomNormal", random_of_shape},
     ResultRule{"", "RandomNormalLike", random_like},
     ResultRule{"", "RandomUniform", random_of_shape},
@@ -204,8 +271,11 @@ constexpr std::array rules = {
     ResultRule{"", "TopK", largest_elements},
     ResultRule{"", "Unique", unique_elements},
     ResultRule{"", "Upsample", of_same_rank},
+    ResultRule{"ai.onnx.ml", "LinearClassifier", labels_and_scores},
     ResultRule{"ai.onnx.ml", "Normalizer", same_shape_in_f32},
     ResultRule{"ai.onnx.ml", "Scaler", same_shape_in_f32},
+    ResultRule{"ai.onnx.ml", "SVMClassifier", labels_and_scores},
+    ResultRule{"ai.onnx.ml", "TreeEnsembleClassifier", labels_and_scores},
     ResultRule{"ai.onnx.ml", "TreeEnsembleRegressor", scores_of_trees},
 };
 

@@ -1,6 +1,7 @@
 #include "programs/emission.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <span>
 
@@ -15,6 +16,7 @@
 #include "backend_cuda/emit_calls/emit_calls.h"
 #include "check/rounding_spread.h"
 #include "frontend_onnx/import.h"
+#include "frontend_onnx/tensor_file.h"
 #include "interpreter/random.h"
 #include "pipeline/taken_branches.h"
 #include "pipeline/trace_folder.h"
@@ -32,12 +34,12 @@ using lowering::Domain;
 
 /// An input of random elements; a period repeats the first of them.
 Tensor random_input(DataType type, const lowering::Sizes& sizes, const InputChoice& choice,
-                    const std::string& name, Domain domain) {
+                    const std::string& name, const interpreter::RandomRange& range, Domain domain) {
   const std::int64_t count = interpreter::element_count(sizes);
   const bool repeats = 0 < choice.period && choice.period < count;
   const Tensor drawn =
       interpreter::random_tensor(type, repeats ? lowering::Sizes{choice.period} : sizes,
-                                 choice.seed, interpreter::stream_of(name), {}, domain);
+                                 choice.seed, interpreter::stream_of(name), range, domain);
   if (!repeats) return drawn;
   Tensor result = Tensor::uninitialized(type, sizes, domain);
   std::span<std::byte> left = result.writable_bytes();
@@ -48,8 +50,19 @@ Tensor random_input(DataType type, const lowering::Sizes& sizes, const InputChoi
   return result;
 }
 
-/// Random inputs, whose sizes must be fixed.
+/// From a file. Its type must be that of the input.
+Result<Tensor> read_input(const fs::path& folder, std::size_t position, const TensorType& type) {
+  const fs::path file = folder / fmt::format("input_{}.pb", position);
+  LEMMA_ASSIGN_OR_RETURN(const NamedConstant tensor, read_tensor_file(file));
+  if (tensor.value.type() != type)
+    return bad_input(fmt::format("{}: it is {}, and the input is {}", file.string(),
+                                 text(tensor.value.type()), text(type)));
+  return Tensor::of(tensor.value);
+}
+
+/// Inputs, whose sizes must be fixed. Random ones are of the range.
 Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, const InputChoice& choice,
+                                           const interpreter::RandomRange& range = {},
                                            Domain domain = Domain::native) {
   std::vector<NamedTensor> inputs;
   for (const NodeId id : graph.inputs()) {
@@ -62,7 +75,12 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, const InputChoice
     if (!sizes)
       return bad_input(fmt::format("the sizes of input '{}', {}, are not fixed; give --shape", name,
                                    text(type)));
-    inputs.push_back({name, random_input(type.data_type, *sizes, choice, name, domain)});
+    if (choice.folder.empty()) {
+      inputs.push_back({name, random_input(type.data_type, *sizes, choice, name, range, domain)});
+      continue;
+    }
+    LEMMA_ASSIGN_OR_RETURN(Tensor value, read_input(choice.folder, inputs.size(), type));
+    inputs.push_back({name, std::move(value)});
   }
   return inputs;
 }
@@ -74,6 +92,7 @@ Result<PreparedModel> prepare_model(const std::string& file,
                                     const InputChoice& choice) {
   ImportOptions reading;
   reading.fix_overridable_initializers = true;
+  reading.writes_out_recurrences = true;
   reading.shapes = shapes;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
   OnnxModel model = with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
@@ -111,17 +130,43 @@ Result<std::map<std::string, std::vector<std::string>>> dimension_names(const st
   return names;
 }
 
+/// What integers are drawn from where a model is not defined on those of a usual range: divisors are not 0, and indices are
+/// within an axis of size 1.
+constexpr std::array<interpreter::RandomRange, 4> other_ranges = {{
+    {-1, 1, 1, 1},
+    {0.25, 1, 1, 7},
+    {-1, 1, 0, 0},
+    {-1, 1, 2, 5},
+}};
+
+/// The outputs of one size. Random inputs on which the model is not defined are drawn again.
+Result<std::vector<Tensor>> run_on_inputs(PreparedModel& prepared, const InputChoice& choice,
+                                          const interpreter::RunOptions& running) {
+  auto outputs = interpreter::run(prepared.graph, prepared.inputs, running);
+  if (outputs || !choice.folder.empty() || running.domain != Domain::native) return outputs;
+  for (const interpreter::RandomRange& range : other_ranges) {
+    LEMMA_ASSIGN_OR_RETURN(auto inputs, inputs_of(prepared.model, choice, range));
+    auto of_these = interpreter::run(prepared.graph, inputs, running);
+    if (!of_these) continue;
+    prepared.inputs = std::move(inputs);
+    return of_these;
+  }
+  outputs.error().message += "; --inputs DIR gives the inputs of the self-check";
+  return outputs;
+}
+
 /// Outputs of the self-check, by sizes.
-Result<std::vector<std::vector<Tensor>>> recorded_outputs(
-    const std::vector<PreparedModel>& prepared, int threads, Domain domain) {
+Result<std::vector<std::vector<Tensor>>> recorded_outputs(std::vector<PreparedModel>& prepared,
+                                                          const EmissionRequest& request,
+                                                          Domain domain) {
   interpreter::RunOptions running;
-  running.threads = threads;
+  running.threads = request.threads;
   running.domain = domain;
   std::vector<std::vector<Tensor>> outputs;
-  for (const PreparedModel& model : prepared) {
-    LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> of_size,
-                           interpreter::run(model.graph, model.inputs, running));
-    outputs.push_back(std::move(of_size));
+  for (PreparedModel& of_size : prepared) {
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> values,
+                           run_on_inputs(of_size, request.inputs, running));
+    outputs.push_back(std::move(values));
   }
   return outputs;
 }
@@ -187,11 +232,11 @@ Result<Emission> plan_with_known_resources(EmissionRequest& request,
   }
 }
 
-Result<void> write_emission(const EmissionRequest& request,
-                            const std::vector<PreparedModel>& prepared, const Emission& emission) {
+Result<void> write_emission(const EmissionRequest& request, std::vector<PreparedModel>& prepared,
+                            const Emission& emission) {
   const std::vector<backend::TaskProgram>& programs = emission.programs;
   LEMMA_ASSIGN_OR_RETURN(const auto outputs,
-                         recorded_outputs(prepared, request.threads, programs.front().domain));
+                         recorded_outputs(prepared, request, programs.front().domain));
   backend::RecordedTensors recorded;
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     for (const NamedTensor& input : prepared[i].inputs) recorded.push_back(input.value.bytes());
@@ -224,7 +269,7 @@ static Result<void> take_prime_field(const EmissionRequest& request,
   }
   for (PreparedModel& model : prepared) {
     LEMMA_ASSIGN_OR_RETURN(model.inputs,
-                           inputs_of(model.graph, request.inputs, Domain::prime_field));
+                           inputs_of(model.graph, request.inputs, {}, Domain::prime_field));
   }
   return {};
 }

@@ -40,8 +40,10 @@ struct CallRequest {
   backend::CallChoice choice = backend::CallChoice::by_cost;
 };
 
-/// Random inputs of a model.
+/// The inputs of a model.
 struct InputChoice {
+  /// Of files input_0.pb, input_1.pb, ...; empty: they are random.
+  std::string folder = {};
   std::uint64_t seed = 0;
   /// How many elements of each input are random, and repeated; 0: all are random.
   std::int64_t period = 0;
@@ -75,14 +77,14 @@ struct PreparedModel {
   Graph model;  // as the file has it
   std::vector<interpreter::NamedTensor> inputs;
 };
-/// A model from a file, with random inputs. All sizes must be fixed, by the file or by `shapes`.
+/// A model from a file, with its inputs. All sizes must be fixed, by the file or by `shapes`.
 Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
                                     const InputChoice& choice = {});
 
 struct Emission {
   std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs
-  std::vector<std::vector<interpreter::NamedTensor>> inputs;  // random ones, by sizes
+  std::vector<std::vector<interpreter::NamedTensor>> inputs;  // by sizes
   double planning_seconds = 0;
   /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
   std::optional<backend::RegionPlan> calls;

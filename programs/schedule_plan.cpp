@@ -135,7 +135,7 @@ Result<ScheduledModel> schedule_model(const ScheduleRequest& request,
                         std::nullopt};
   if (!request.libraries.empty()) {
     LEMMA_ASSIGN_OR_RETURN(
-        const auto file, device_file(request.libraries, DevicePart::operators, "--library-calls"));
+        const auto file, device_file(request.libraries, DevicePart::operators, "--call-costs"));
     LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
     if (request.cuts) {
       LEMMA_ASSIGN_OR_RETURN(result.regions,

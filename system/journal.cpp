@@ -84,9 +84,8 @@ bool is_journal(std::string_view contents) {
   return changed <= 1;
 }
 
-/// Waits a while: a process that was killed just now may still be about to let go.
-bool lock(int descriptor) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+bool lock(int descriptor, std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -134,13 +133,14 @@ Journal::~Journal() {
   if (is_open()) ::close(descriptor_);
 }
 
-Result<Journal> Journal::open(const std::filesystem::path& file, std::string_view job) {
+Result<Journal> Journal::open(const std::filesystem::path& file, std::string_view job,
+                              std::chrono::milliseconds patience) {
   if (file.has_parent_path()) LEMMA_RETURN_IF_ERROR(make_folder(file.parent_path()));
   Journal journal;
   journal.descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (!journal.is_open())
     return bad_input(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
-  if (!lock(journal.descriptor_))
+  if (!lock(journal.descriptor_, patience))
     return bad_input(fmt::format("'{}' is in use by another process", file.string()));
   Contents contents = contents_of(file, job);
   if (contents.is_foreign)

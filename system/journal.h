@@ -16,8 +16,10 @@ namespace lemma {
 class Journal {
  public:
   /// `job` says what all records depend on; the journal of another job is emptied. The folder is made if
-  /// there is none. Another process that has the file open is an error.
-  static Result<Journal> open(const std::filesystem::path& file, std::string_view job);
+  /// there is none. Another process that has the file open is an error;
+  /// that it lets go is waited for a while, since one that was killed just now may still have it.
+  static Result<Journal> open(const std::filesystem::path& file, std::string_view job,
+                              std::chrono::milliseconds patience = std::chrono::seconds(15));
   /// One that keeps nothing.
   Journal() = default;
   Journal(Journal&& other) noexcept;

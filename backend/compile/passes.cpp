@@ -5,6 +5,7 @@
 #include "backend/fuse/fuse.h"
 #include "backend/lower/computation_text.h"
 #include "backend/lower/join_products.h"
+#include "backend/lower/separate_algorithms.h"
 #include "backend/memory/plan_memory.h"
 #include "backend/prove/check_program.h"
 #include "backend/schedule/schedule.h"
@@ -29,6 +30,22 @@ constexpr GraphPass graph_list[] = {
 };
 
 constexpr ComputationPass computation_list[] = {
+    {"separate_algorithms", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       // Kernels for GPUs go through all terms.
+       if (by == ReadBy::lanes) return graph;
+       return separate_algorithms(std::move(graph));
+     }},
+    {"pair_integers", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return pair_integers(std::move(graph));
+     }},
+    {"split_by_stride", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return split_by_stride(std::move(graph));
+     }},
     {"store_padding", always, plain<store_padding>},
     {"tile_windows", [](const CompileOptions& options) { return options.tiles_windows; },
      [](ComputationGraph graph, const CompileOptions& options, ReadBy) {

@@ -130,8 +130,12 @@ class BlockWriter : public ElementWriter {
   /// Results that stay in vectors until they have all their terms.
   Result<void> write_vectors(TermNumber id, const VectorReduction& reduction) {
     const Term& term = graph_.term(id);
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
-    LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
+    LEMMA_ASSIGN_OR_RETURN(std::string type, computed_type(term.lanes));
+    LEMMA_ASSIGN_OR_RETURN(std::string neutral, neutral_text(term));
+    if (reduction.has_pairs) {
+      type = "std::int32_t";
+      neutral = "0";
+    }
     source_.add(declaration_of_held(id, type));
     source_.open(source::Block{});
     source_.add(source::compile_time_constant("std::int64_t", "count",
@@ -143,9 +147,13 @@ class BlockWriter : public ElementWriter {
     source_.add(source::Assignment{"total[row][part]", vector + "{} + " + neutral});
     source_.close(2);
     source_.add(index_declaration(block_.lane_axis, ""));
-    for (const RegionId loop : plan_.below[id]) open_loop(loop);
+    // Both elements of a pair are multiplied at once.
+    const std::size_t loops = plan_.below[id].size() - (reduction.has_pairs ? 1 : 0);
+    for (std::size_t i = 0; i < loops; ++i) open_loop(plan_.below[id][i]);
+    if (reduction.has_pairs)
+      source_.add(source::constant("std::int64_t", variable_name(term.bound.back()), "0"));
     write_step(term.kind, reduction, type);
-    source_.close(plan_.below[id].size());
+    source_.close(loops);
     open_parts_of_rows();
     source_.add(source::Call{
         "store<count>",
@@ -174,7 +182,9 @@ class BlockWriter : public ElementWriter {
     if (reduction.down && !down_first) load_down(reduction, type);
     open_parts();
     const std::string total = "total[row][part]", across = "across[part]";
-    if (kind == ExpressionKind::sum && reduction.down)
+    if (reduction.has_pairs)
+      source_.add(source::Call{"add_products_of_pairs<count>", {total, across, "down"}});
+    else if (kind == ExpressionKind::sum && reduction.down)
       source_.add(
           source::Call{fmt::format("add_products<{}, count>", type), {total, across, "down"}});
     else if (kind == ExpressionKind::sum)
@@ -195,15 +205,19 @@ class BlockWriter : public ElementWriter {
                                     .name = "across",
                                     .extents = {"lanes / count"}});
     open_parts();
+    const std::string element = "&" + element_read(reduction.across);
+    const std::string first =
+        reduction.has_pairs ? fmt::format("pairs_at({})", element) : element;
     source_.add(source::Call{
         fmt::format("load<count, {}>", reduction.step),
-        {"across[part]",
-         fmt::format("&{} + part * count * {}", element_read(reduction.across), reduction.step)}});
+        {"across[part]", fmt::format("{} + part * count * {}", first, reduction.step)}});
     source_.close();
   }
 
   void load_down(const VectorReduction& reduction, const std::string& type) {
-    source_.add(source::constant(type, "down", element_read(*reduction.down)));
+    const std::string element = element_read(*reduction.down);
+    source_.add(source::constant(
+        type, "down", reduction.has_pairs ? fmt::format("pair_at(&{})", element) : element));
   }
 
   bool depends_on_row(TermNumber id) const {
@@ -499,8 +513,12 @@ class BlockWriter : public ElementWriter {
 }  // namespace
 
 Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& block) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string type,
+  LEMMA_ASSIGN_OR_RETURN(std::string type,
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
+  for (TermNumber id = 0; id < nest.graph.size(); ++id)
+    if (const auto reduction = find_vector_reduction(nest, block, id);
+        reduction && reduction->has_pairs)
+      type = "std::int32_t";
   Statements sizes = {source::compile_time_constant(
       "std::int64_t", "lanes",
       fmt::format("{}<{}>({})", block.has_rows() ? "lanes_of_block" : "lanes_of_row", type,

@@ -142,6 +142,8 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
   const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_lanes;
   LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
   source_.add(source::Declaration{.type = type, .name = term_name(id), .value = neutral});
+  if (!is_across_lanes && !is_dealt_out && has_terms_in_lanes(term, loops))
+    return write_in_lanes(id, type, neutral);
   std::string total = term_name(id);
   if (is_dealt_out) {
     declare_partial_results(id, type, neutral);
@@ -160,6 +162,72 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
   source_.close(loops.size());
   if (is_across_lanes) return write_lane_combination(id, term);
   return is_dealt_out ? write_combination(id, term) : Result<void>();
+}
+
+/// The order does not matter to them. Reads that neighbouring results have side by side are for blocks of results.
+bool ElementWriter::has_terms_in_lanes(const Term& reduction,
+                                       const std::vector<RegionId>& loops) const {
+  constexpr std::int64_t least_terms = 32;
+  const LoopVariable variable = plan_.regions[loops.back()].variable;
+  if ((reduction.kind != Kind::minimum_over && reduction.kind != Kind::maximum_over) ||
+      reductions_ != LongReductions::partial_results || graph_.extent(variable) < least_terms)
+    return false;
+  bool is_side_by_side = false;
+  for (const TermNumber id : plan_.regions[loops.back()].terms) {
+    const Term& term = graph_.term(id);
+    if (is_reduction(term.kind)) return false;
+    if (term.kind != Kind::read) continue;
+    const Linear address = graph_.address(term);
+    for (const auto& [atom, factor] : address.terms)
+      if (atom >= first_term_atom || (atom != variable && factor > 0 && factor < 3)) return false;
+    is_side_by_side = is_side_by_side || address.coefficient(variable) == 1;
+  }
+  return is_side_by_side;
+}
+
+/// Each lane takes every so many terms; those that are left over go to the result itself.
+Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& type,
+                                           const std::string& neutral) {
+  constexpr std::int64_t lanes = 32;
+  const Term& term = graph_.term(id);
+  const std::vector<RegionId>& loops = plan_.below[id];
+  const LoopVariable variable = plan_.regions[loops.back()].variable;
+  const std::int64_t whole = graph_.extent(variable) / lanes * lanes;
+  const std::string in_lanes = fmt::format("l{}", id), count = fmt::format("{}", lanes);
+  source_.add(source::Declaration{.type = type, .name = in_lanes, .extents = {count}});
+  source_.open(source::counting_loop("at", "0", count));
+  source_.add(source::Assignment{in_lanes + "[at]", neutral});
+  source_.close();
+  for (const RegionId loop : loops) {
+    if (loop != loops.back()) {
+      open_loop(loop);
+      LEMMA_RETURN_IF_ERROR(write_region(loop));
+    }
+  }
+  const std::string name = variable_name(variable), block = "block_" + name;
+  source_.open(source::counting_loop(block, "0", fmt::format("{}", whole), count));
+  source_.open(source::counting_loop("at", "0", count));
+  source_.add(source::constant("std::int64_t", name, block + " + at"));
+  LEMMA_RETURN_IF_ERROR(write_region(loops.back()));
+  LEMMA_ASSIGN_OR_RETURN(source::Expression in_lane,
+                         step_text(term, in_lanes + "[at]", term_name(term.operands[0])));
+  source_.add(source::Assignment{in_lanes + "[at]", std::move(in_lane)});
+  source_.close(2);
+  if (whole < graph_.extent(variable)) {
+    open_loop(loops.back(), fmt::format("{}", whole));
+    LEMMA_RETURN_IF_ERROR(write_region(loops.back()));
+    LEMMA_ASSIGN_OR_RETURN(source::Expression step,
+                           step_text(term, term_name(id), term_name(term.operands[0])));
+    source_.add(source::Assignment{term_name(id), std::move(step)});
+    source_.close();
+  }
+  source_.close(loops.size() - 1);
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step,
+                         step_text(term, term_name(id), in_lanes + "[at]"));
+  source_.open(source::counting_loop("at", "0", count));
+  source_.add(source::Assignment{term_name(id), std::move(step)});
+  source_.close();
+  return {};
 }
 
 void ElementWriter::declare_partial_results(TermNumber id, const std::string& type,

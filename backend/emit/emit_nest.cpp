@@ -7,11 +7,13 @@
 
 #include "backend/emit/block_prefetch.h"
 #include "backend/emit/element_writer.h"
+#include "backend/emit/emit_algorithm.h"
 #include "backend/emit/emit_block.h"
 #include "backend/emit/emit_cases.h"
 #include "backend/emit/guarded_row.h"
 #include "backend/emit/source_types.h"
 #include "backend/emit/turned_block.h"
+#include "backend/nest_algorithm.h"
 
 namespace lemma::backend {
 
@@ -276,6 +278,8 @@ Result<Statements> emit_blocked_nest(const LoweredOutput& nest,
                                      std::string_view result) {
   std::vector<std::int64_t> least;
   for (const LoopBounds& axis : bounds) least.push_back(axis.least);
+  if (const auto algorithm = find_nest_algorithm(nest))
+    return emit_algorithm(nest, *algorithm, bounds, result);
   NestWriter writer(nest, bounds, result);
   if (const auto cases = find_cases(nest); cases && goes_through_all(*cases, bounds))
     return writer.write_cases(*cases);

@@ -173,7 +173,7 @@ std::string kernels_header(const std::string& text, bool has_residues) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
          "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n#include "
-         "\"half_types.h\"\n#include \"scalar_operations.h\"\n#include \"vectors.h\"\n" +
+         "\"half_types.h\"\n#include \"rank_selection.h\"\n#include \"scalar_operations.h\"\n#include \"vectors.h\"\n" +
          std::string(has_residues ? "#include \"residues.h\"\n" : "") +
          "\nnamespace {\n\nusing namespace lemma::lowering;\n\n"
          "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
@@ -263,6 +263,7 @@ Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) 
                 {"kernels.h", kernels_header(kernels.text, has_residues)},
                 {names.name + ".cpp", filled_in(parts::interface_source, words)},
                 {names.name + ".h", filled_in(parts::interface_header, words)},
+                {"rank_selection.h", std::string(parts::rank_selection)},
                 {"run_time.h", std::string(parts::run_time)},
                 {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
                 {"selfcheck.cpp", filled_in(parts::selfcheck, words)},

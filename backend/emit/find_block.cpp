@@ -2,6 +2,7 @@
 
 #include "backend/emit/emit_block.h"
 #include "backend/emit/vector_reduction.h"
+#include "backend/pairs.h"
 #include "backend/panels.h"
 
 namespace lemma::backend {
@@ -146,7 +147,8 @@ std::optional<ElementBlock> find_block(const LoweredOutput& nest,
   const LoopVariable lane = nest.axes[block.lane_axis];
   const std::vector<TermNumber> reads = reads_in_sums(nest, lowering::set_of(lane));
   const bool is_together = std::any_of(reads.begin(), reads.end(), [&](TermNumber id) {
-    const std::int64_t step = nest.graph.address(nest.graph.term(id)).coefficient(lane);
+    std::int64_t step = nest.graph.address(nest.graph.term(id)).coefficient(lane);
+    if (is_read_in_pairs(nest, id)) step = step_in_pairs(nest, id, lane);
     return step == 1 || step == 2;
   });
   if (block.lane_extent < least_lanes || !is_together) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/pairs.h"
 #include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
@@ -27,21 +28,36 @@ bool is_plain_read(const lowering::TermGraph& graph, TermNumber id, DataType typ
                      [](const auto& term) { return term.first < lowering::first_term_atom; });
 }
 
+/// Neighbours are loaded as integers of 32 bits each.
+std::optional<VectorReduction> of_pairs(const LoweredOutput& nest, const ElementBlock& block,
+                                        const PairSum& pairs) {
+  const LoopVariable lane = nest.axes[block.lane_axis];
+  for (const std::size_t i : {0U, 1U}) {
+    const TermNumber across = pairs.factors[i], down = pairs.factors[1 - i];
+    const std::int64_t step = step_in_pairs(nest, across, lane);
+    if ((nest.graph.term(down).depends & lowering::set_of(lane)) == 0 && (step == 1 || step == 2))
+      return VectorReduction{across, down, step, true};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
                                                      const ElementBlock& block, TermNumber id) {
   const lowering::TermGraph& graph = nest.graph;
   const Term& reduction = graph.term(id);
+  if (!is_reduction(reduction.kind)) return std::nullopt;
+  if (const auto pairs = find_pair_sum(nest, id)) return of_pairs(nest, block, *pairs);
   if (!lowering::is_scalar_type(reduction.lanes) || reduction.kind == ExpressionKind::product)
     return std::nullopt;
   const LoopVariable lane = nest.axes[block.lane_axis];
   const auto is_in_lanes = [&](TermNumber operand) {
     return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
   };
-  VectorReduction result{reduction.operands[0], std::nullopt, 1};
+  VectorReduction result{reduction.operands[0], std::nullopt, 1, false};
   if (const auto product = lowering::summed_product(graph, reduction)) {
-    result = {product->front(), product->back(), 1};
+    result = {product->front(), product->back(), 1, false};
     if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
     if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
       return std::nullopt;

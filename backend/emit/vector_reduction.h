@@ -13,6 +13,7 @@ struct VectorReduction {
   lowering::TermNumber across = 0;
   std::optional<lowering::TermNumber> down;
   std::int64_t step = 1;  // in memory, from lane to lane
+  bool has_pairs = false;  // of integers (backend/pairs.h); the step is one of pairs then
 };
 
 /// Nothing if the terms are computed in another way than by reads inside of their tensors.

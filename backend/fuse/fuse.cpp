@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/fuse/substitute.h"
+#include "backend/lower/substitute.h"
 #include "backend/lower/copy_definition.h"
 
 namespace lemma::backend {

@@ -5,6 +5,14 @@
 
 namespace lemma::backend {
 
+/// Sums whose terms are there only where an index is a multiple of a stride, as of transposed convolutions: the elements of
+/// each residue are a sum of all its terms, computed by itself, and then put into their places.
+ComputationGraph split_by_stride(ComputationGraph graph);
+
+/// Factors of sums of products that are small whole numbers, such as quantized ones, are stored as integers of 16 bits, in
+/// pairs along the sum (backend/pairs.h), whatever type the sum is computed in.
+ComputationGraph pair_integers(ComputationGraph graph);
+
 /// Stores padding: where windows reach over the edge of a tensor, the tensor is stored once with its padding
 /// (implicit padding of convolutions and pools), so that no read is guarded.
 ComputationGraph store_padding(ComputationGraph graph);

@@ -10,8 +10,10 @@
 #include "backend/layout/channel_lanes.h"
 #include "backend/layout/layout.h"
 #include "backend/lower/copy_definition.h"
+#include "backend/pairs.h"
 #include "backend_cuda/blocks/shared_terms.h"
 #include "backend_cuda/blocks/tile_choice.h"
+#include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
 
@@ -74,7 +76,11 @@ class TurnedWeights {
   TurnedWeights(ComputationGraph graph, ReadBy by) : graph_(std::move(graph)), by_(by) {}
 
   ComputationGraph run() {
-    for (Computation& computation : graph_.computations) turn_all(computation);
+    std::vector<Computation> before = std::exchange(graph_.computations, {});
+    for (Computation& computation : before) {
+      turn_all(computation);
+      graph_.computations.push_back(std::move(computation));
+    }
     return without_unread_weights();
   }
 
@@ -98,7 +104,10 @@ class TurnedWeights {
     std::map<std::uint32_t, std::optional<Neighbours>> wanted;  // by input
     for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
       const lowering::Term& term = nest->graph.term(id);
-      if (term.kind != Kind::read || !is_weight(computation, graph_.buffers, term.input)) continue;
+      if (term.kind != Kind::read || !(is_weight(computation, graph_.buffers, term.input) ||
+                                       is_worth_a_copy(*nest, id)) ||
+          is_read_in_pairs(*nest, id))
+        continue;
       const auto neighbours = neighbours_of(*nest, id);
       const auto [at, is_new] = wanted.try_emplace(term.input, neighbours);
       if (!is_new && at->second != neighbours) at->second = std::nullopt;
@@ -112,6 +121,29 @@ class TurnedWeights {
         return Turned{input, neighbours->axis, panel};
     }
     return std::nullopt;
+  }
+
+  /// Whether a factor of a product that is no weight is copied in each run, so that sums can be computed side by side: many
+  /// results share each of its elements.
+  bool is_worth_a_copy(const LoweredOutput& nest, lowering::TermNumber read) const {
+    constexpr std::int64_t least_results = 4, least_lanes = 8, least_step = 5;
+    const lowering::Term& term = nest.graph.term(read);
+    const LoopVariable lane = nest.axes.back();
+    if (by_ != ReadBy::vectors || (term.type != DataType::f32 && term.type != DataType::f64) ||
+        nest.graph.extent(lane) < least_lanes || results_of_element(nest, term) < least_results ||
+        nest.graph.address(term).coefficient(lane) < least_step)
+      return false;
+    for (lowering::TermNumber id = read + 1; id < nest.graph.size(); ++id) {
+      const auto product = lowering::summed_product(nest.graph, nest.graph.term(id));
+      if (!product) continue;
+      for (const std::size_t side : {0U, 1U}) {
+        const lowering::Term& other = nest.graph.term((*product)[1 - side]);
+        if ((*product)[side] == read && other.kind == Kind::read &&
+            (other.depends & lowering::set_of(lane)) == 0)
+          return true;
+      }
+    }
+    return false;
   }
 
   /// The axis of weights along which they are read side by side.
@@ -227,6 +259,7 @@ class TurnedWeights {
     const std::string key =
         fmt::format("{} {} {} {}", from, fmt::join(sizes, ","), turned.axis, turned.panel);
     if (const auto entry = turned_.find(key); entry != turned_.end()) return entry->second;
+    if (!graph_.buffers[from].contents) return copied_buffer(from, key, sizes, turned);
     Buffer buffer = graph_.buffers[from];
     buffer.contents = with_axis_last(*buffer.contents, sizes, turned.axis);
     if (turned.panel != 0) buffer.contents = in_panels(*buffer.contents, turned.panel);
@@ -236,6 +269,42 @@ class TurnedWeights {
     buffer.name += " turned";
     graph_.buffers.push_back(std::move(buffer));
     const auto number = static_cast<BufferNumber>(graph_.buffers.size() - 1);
+    turned_.emplace(key, number);
+    return number;
+  }
+
+  /// A copy that is made in each run.
+  BufferNumber copied_buffer(BufferNumber from, const std::string& key,
+                             const lowering::Sizes& sizes, const Turned& turned) {
+    Buffer buffer;
+    buffer.name = graph_.buffers[from].name + " turned";
+    buffer.type = graph_.buffers[from].type;
+    buffer.elements = graph_.buffers[from].elements;
+    buffer.sizes = sizes;
+    std::rotate(buffer.sizes.begin() + static_cast<std::ptrdiff_t>(turned.axis),
+                buffer.sizes.begin() + static_cast<std::ptrdiff_t>(turned.axis) + 1,
+                buffer.sizes.end());
+    if (turned.panel != 0) {
+      buffer.sizes.insert(buffer.sizes.begin(), buffer.sizes.back() / turned.panel);
+      buffer.sizes.back() = turned.panel;
+    }
+    DefinitionBuilder builder;
+    std::vector<Expression> axes;
+    for (const std::int64_t size : buffer.sizes) axes.push_back(builder.variable(size));
+    std::vector<Expression> indices = axes;
+    if (turned.panel != 0) {
+      indices.back() = axes.front() * Dimension(turned.panel) + axes.back();
+      indices.erase(indices.begin());
+    }
+    std::rotate(indices.begin() + static_cast<std::ptrdiff_t>(turned.axis), indices.end() - 1,
+                indices.end());
+    builder.output(axes, builder.read(0, buffer.type, indices));
+    const auto number = static_cast<BufferNumber>(graph_.buffers.size());
+    Computation copy{buffer.name, "turning", std::move(builder).finish(), 0,
+                     {{buffer.type, sizes, false}}, {from}, number};
+    copy.is_stored = true;
+    graph_.computations.push_back(std::move(copy));
+    graph_.buffers.push_back(std::move(buffer));
     turned_.emplace(key, number);
     return number;
   }

@@ -5,12 +5,14 @@
 
 #include "backend/cases.h"
 #include "backend/lower/tile.h"
+#include "backend/nest_algorithm.h"
 #include "lowering/merge_axes.h"
 
 namespace lemma::backend {
 
 namespace {
 
+using lowering::LoopVariable;
 using lowering::LoweredOutput;
 using lowering::Term;
 using lowering::TermNumber;
@@ -29,6 +31,12 @@ std::vector<std::int64_t> points_of(const LoweredOutput& nest) {
   if (!lowering::find_parts(nest).empty()) return {1};
   std::vector<std::int64_t> result = prefixes_of(nest);
   if (const auto cases = find_cases(nest)) result.resize(cases->axes.front() + 1);
+  if (const auto algorithm = find_nest_algorithm(nest)) {
+    const auto first = std::find_if(nest.axes.begin(), nest.axes.end(), [&](LoopVariable axis) {
+      return (lowering::joint_axes(*algorithm) & lowering::set_of(axis)) != 0;
+    });
+    result.resize(static_cast<std::size_t>(first - nest.axes.begin()) + 1);
+  }
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "backend/cases.h"
 #include "backend/lower/stitched_operator.h"
 #include "backend/lower/tile.h"
+#include "backend/nest_algorithm.h"
 #include "backend_cuda/blocks/block_time.h"
 #include "backend_cuda/blocks/resident_reads.h"
 
@@ -73,7 +74,7 @@ class Cuts {
   std::vector<Kernel> all_;
 };
 
-Axes axes_of(const LoweredOutput& nest, std::int64_t line) {
+Axes axes_of(const LoweredOutput& nest, std::int64_t line, bool has_algorithms) {
   Axes axes;
   axes.line = line;
   for (const lowering::LoopVariable axis : nest.axes)
@@ -81,6 +82,10 @@ Axes axes_of(const LoweredOutput& nest, std::int64_t line) {
   axes.is_whole.resize(axes.extents.size(), false);
   if (const auto cases = find_cases(nest))
     for (const std::size_t axis : cases->axes) axes.is_whole[axis] = true;
+  if (const auto algorithm = has_algorithms ? find_nest_algorithm(nest) : std::nullopt)
+    for (std::size_t axis = 0; axis < nest.axes.size(); ++axis)
+      if ((lowering::joint_axes(*algorithm) & lowering::set_of(nest.axes[axis])) != 0)
+        axes.is_whole[axis] = true;
   return axes;
 }
 
@@ -241,7 +246,7 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
   const auto line = static_cast<std::int64_t>(
       std::max<std::uint64_t>(1, buffer_alignment / byte_size(nest.type)));
   Axes axes{grid, std::vector<bool>(grid.size(), false), line};
-  if (!op.is_stitched()) axes = axes_of(nest, line);
+  if (!op.is_stitched()) axes = axes_of(nest, line, !device.multiprocessor);
   const TaskModel model(op, buffers, device, {axes.extents, axes.extents});
   std::vector<Kernel> kernels = without_refused(
       op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(axes, model, device), op,

@@ -6,43 +6,29 @@
 #include "backend/lower/kernels.h"
 #include "backend/lower/operator_kind.h"
 #include "backend/lower/stitched_operator.h"
+#include "backend/nest_algorithm.h"
 
 namespace lemma::backend {
 
 using lowering::LoweredOutput;
-using lowering::Term;
 using lowering::TermNumber;
 
 double operation_count(const LoweredOutput& nest) {
+  if (const auto algorithm = find_nest_algorithm(nest))
+    return lowering::operation_count(nest.graph, nest.root, *algorithm, nest.axes);
   lowering::VariableSet axes = 0;
   double elements = 1;
   for (const lowering::LoopVariable axis : nest.axes) {
     axes |= lowering::set_of(axis);
     elements *= static_cast<double>(nest.graph.extent(axis));
   }
-  std::vector<bool> is_used(nest.graph.size(), false);
-  is_used[nest.root] = true;
+  std::vector<TermNumber> roots = {nest.root};
   if (const auto cases = find_cases(nest)) {
     // All formulas together, each element of the other axes once.
-    is_used[nest.root] = false;
-    for (const TermNumber value : cases->values) is_used[value] = true;
+    roots = cases->values;
     elements /= static_cast<double>(cases->values.size());
   }
-  double sum = 0;
-  for (TermNumber id = nest.root + 1; id-- > 0;) {
-    if (!is_used[id]) continue;
-    const Term& term = nest.graph.term(id);
-    lowering::VariableSet variables = term.depends;
-    for (const TermNumber operand : term.operands) is_used[operand] = true;
-    if (is_reduction(term.kind)) variables |= nest.graph.term(term.operands[0]).depends;
-    double times = 1;
-    for (lowering::LoopVariable v = 0; v < nest.graph.variable_count(); ++v)
-      if ((variables & ~axes & lowering::set_of(v)) != 0)
-        times *= static_cast<double>(nest.graph.extent(v));
-    // A function such as exp takes about as long as twenty additions.
-    sum += times * (term.kind == ExpressionKind::function ? 20 : 1);
-  }
-  return sum * elements;
+  return elements * lowering::operations_at_point(nest.graph, roots, axes);
 }
 
 Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device,

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "backend/fuse/fuse.h"
-#include "backend/fuse/substitute.h"
+#include "backend/lower/substitute.h"
 #include "backend/simulate/lower_bound.h"
 #include "costmodel/roofline.h"
 

@@ -21,7 +21,7 @@ BUILT = re.compile(r"build/\w+/(?:(tests|bench)/)?bin/(\w+)")
 CHAPTERS = {
     "Optimized files": ["onnxruntime-times", "runtime-operators", "gains-by-place", "time-shares", "predictions",
         "measured-costs", "real-models", "predicted-change", "predicted-change-others", "masked-decoders",
-        "unrolled-lstm", "simplify", "random-models", "small-models", "check-seconds", "explanations", "memory",
+        "unrolled-lstm", "simplify", "strangers", "random-models", "small-models", "check-seconds", "explanations", "memory",
         "runtime-definitions", "conformance", "round-trip", "damaged-models", "fuzzing"],
     "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-h200", "limits",
         "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "rules-by-hand-and-found"],

@@ -6,7 +6,8 @@ Models are paths, bytes or `onnx.ModelProto`, and come back as they came in. doc
 """
 
 from ._errors import CheckError, Error, InputError, InternalError, UnsupportedError
-from ._optimize import optimize, simplify
+from ._look import Difference, Inspection, diff, inspect, profile, text_of
+from ._optimize import Result, Step, optimize, optimize_all, simplify, simplify_all
 from ._program import version
 from ._report import Report
 from ._rules import Rule, Verdict, rules, verify_rules
@@ -17,16 +18,26 @@ __version__ = version()
 __all__ = [
     "CheckError",
     "Comparison",
+    "Difference",
     "Error",
     "InputError",
+    "Inspection",
     "InternalError",
     "Report",
+    "Result",
     "Rule",
+    "Step",
     "UnsupportedError",
     "Verdict",
+    "diff",
+    "inspect",
     "optimize",
+    "optimize_all",
+    "profile",
     "rules",
     "simplify",
+    "simplify_all",
+    "text_of",
     "verify",
     "verify_rules",
 ]

@@ -30,10 +30,26 @@ _ROOM_BESIDE = 64 * 2**20
 Message = TypeVar("Message")
 
 
+_TOO_LARGE = "a message above 2 GB cannot be handed over; save the model with external data, and give paths"
+_MOST_BYTES = 2**31 - 1  # of a message of protobuf
+
+
+def _size_of_message(model: onnx.ModelProto) -> int:
+    try:
+        size: int = model.ByteSize()
+    except Exception as error:  # some versions of protobuf cannot even count them
+        raise InputError(f"{_TOO_LARGE} ({error})") from error
+    if size > _MOST_BYTES:
+        raise InputError(f"{_TOO_LARGE} (it has {size:,} bytes)")
+    return size
+
+
 def _size_of(model: Model) -> int:
     if isinstance(model, (str, os.PathLike)):
         return os.path.getsize(model) if os.path.isfile(model) else 0
-    return len(model) if isinstance(model, bytes) else model.ByteSize() if hasattr(model, "ByteSize") else 0
+    if isinstance(model, bytes):
+        return len(model)
+    return _size_of_message(model) if hasattr(model, "ByteSize") else 0
 
 
 def _place_for(size: int) -> str | None:
@@ -91,7 +107,7 @@ def _locked_folder(place: Path) -> Iterator[Path]:
 @contextmanager
 def private_folder(*models: Model) -> Iterator[Path]:
     """For a call with these models. Errors do not name it: nobody can look into it any more."""
-    place = _place_for(max(map(_size_of, models))) or tempfile.gettempdir()
+    place = _place_for(sum(map(_size_of, models))) or tempfile.gettempdir()
     with _locked_folder(Path(place)) as folder:
         try:
             yield folder
@@ -107,7 +123,7 @@ def _bytes_of(model: Model) -> bytes:
     try:
         return cast(bytes, model.SerializeToString())
     except Exception as error:  # protobuf has several for messages from 2 GB on
-        raise InputError(f"the model cannot be serialized ({error}); give a path") from error
+        raise InputError(f"the model cannot be serialized ({error}); give paths") from error
 
 
 def as_file(model: Model, folder: Path, name: str = "model.onnx") -> str:

@@ -3,144 +3,189 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from ._errors import error_of
+from ._errors import Error, InputError, error_of
 from ._models import Model, as_file, private_folder, read_as
-from ._options import Shapes, option_words, shape_words
+from ._options import OPTIMIZE_OPTIONS, SIMPLIFY_OPTIONS, OptimizeOptions, SimplifyOptions, words_of
 from ._program import run_for_json
 from ._report import Report, report_of
 
 if TYPE_CHECKING:
     import onnx
+    from typing_extensions import Unpack
 
 _WRITTEN = (0, 4)  # exit codes: with 4, the original was written because every result failed its check
+_EACH_ANSWERED = (0, 2, 3, 4)  # of many models: with 2 and 3, some could not be worked on
+_STEP = re.compile(r"\[([0-9.]+) s\] (.*): (.*)")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What begins to be done."""
+
+    model: str
+    """The file; one in memory has a name of its own."""
+    seconds: float
+    """Since the call began."""
+    text: str
+    """Such as "reading" or "saturation with 1316 rules, round 2"."""
+
+
+Progress = Callable[[Step], None]
+"""Called for each step, in the thread of the call. An exception ends the program and is raised by the call."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Of one of many models."""
+
+    model: Any
+    """As `optimize` returns it; none where there is an error."""
+    report: Report | None
+    error: Error | None
+
+
+def _reader_of(progress: Progress | None) -> Callable[[str], None] | None:
+    if progress is None:
+        return None
+
+    def read(line: str) -> None:
+        if found := _STEP.fullmatch(line):
+            progress(Step(found[2], float(found[1]), found[3]))
+
+    return read
+
+
+def _call(words: Sequence[str], accepted: Sequence[int], progress: Progress | None) -> Any:
+    more = ["--verbose"] if progress is not None else []
+    return run_for_json([*words, *more], accepted, _reader_of(progress))["models"]
 
 
 def _work(
-    command: str, model: Model, output: str | os.PathLike[str] | None, words: Sequence[str]
+    command: str, model: Model, output: str | os.PathLike[str] | None, words: Sequence[str], progress: Progress | None
 ) -> tuple[Any, Report]:
     with private_folder(model) as folder:
         source = as_file(model, folder)
         target = Path(output) if output is not None else folder / "result.onnx"
         # The model is first: some options take all words that follow.
-        answer = run_for_json([command, source, "-o", str(target), *words], _WRITTEN)["models"][0]
+        answer = _call([command, source, "-o", str(target), *words], _WRITTEN, progress)[0]
         if answer["output"] is None:
             raise error_of(1, f"lemma: {answer['model']}: {answer['message']}")
         report = report_of(answer)
         return (target if output is not None else read_as(model, target)), report
 
 
+def _result_of(answer: Mapping[str, Any], model: Model, is_read: bool) -> Result:
+    if answer["output"] is None:
+        return Result(None, None, error_of(3, f"lemma: {answer['model']}: {answer['message']}"))
+    try:
+        written = Path(answer["output"])
+        return Result(read_as(model, written) if is_read else written, report_of(answer), None)
+    except Error as error:
+        return Result(None, None, error)
+
+
+def _work_on_all(
+    command: str,
+    models: Sequence[Model],
+    output: str | os.PathLike[str] | None,
+    jobs: int | None,
+    resume: bool,
+    words: Sequence[str],
+    progress: Progress | None,
+) -> list[Result]:
+    if isinstance(models, (str, bytes, os.PathLike)):
+        raise InputError("several models are a list of them; this is one")
+    if not models:
+        return []
+    with private_folder(*models) as folder:
+        given = folder / "given"
+        given.mkdir()
+        sources = [as_file(model, given, f"model_{i}.onnx") for i, model in enumerate(models)]
+        target = Path(output) if output is not None else folder / "results"
+        more = ["--resume"] if resume else []
+        more += ["--jobs", str(jobs)] if jobs is not None else []
+        answers = _call([command, *sources, "--out-dir", str(target), *more, *words], _EACH_ANSWERED, progress)
+        return [_result_of(answer, model, output is None) for answer, model in zip(answers, models)]
+
+
 # fmt: off
 @overload
-def optimize(model: Model, *, output: str | os.PathLike[str], target: str | None = ...,
-             device: str | os.PathLike[str] | None = ..., shapes: Shapes | None = ..., time_limit: float | None = ...,
-             memory_limit: int | str | None = ..., strategy: str | None = ..., rounding_class: str | None = ...,
-             rules: str | os.PathLike[str] | None = ..., only_rules: str | None = ..., measure: bool = ...,
-             second_judge: bool = ..., runtime_operators: bool = ..., samples: int | None = ...,
-             relative_tolerance: float | None = ..., absolute_tolerance: float | None = ..., seed: int | None = ...,
-             threads: int | None = ..., external_data: bool = ...) -> tuple[Path, Report]: ...
+def optimize(model: Model, *, output: str | os.PathLike[str], progress: Progress | None = ...,
+             **options: Unpack[OptimizeOptions]) -> tuple[Path, Report]: ...
 @overload
-def optimize(model: onnx.ModelProto, *, output: None = ..., target: str | None = ...,
-             device: str | os.PathLike[str] | None = ..., shapes: Shapes | None = ..., time_limit: float | None = ...,
-             memory_limit: int | str | None = ..., strategy: str | None = ..., rounding_class: str | None = ...,
-             rules: str | os.PathLike[str] | None = ..., only_rules: str | None = ..., measure: bool = ...,
-             second_judge: bool = ..., runtime_operators: bool = ..., samples: int | None = ...,
-             relative_tolerance: float | None = ..., absolute_tolerance: float | None = ..., seed: int | None = ...,
-             threads: int | None = ..., external_data: bool = ...) -> tuple[onnx.ModelProto, Report]: ...
+def optimize(model: onnx.ModelProto, *, output: None = ..., progress: Progress | None = ...,
+             **options: Unpack[OptimizeOptions]) -> tuple[onnx.ModelProto, Report]: ...
 @overload
-def optimize(model: bytes | str | os.PathLike[str], *, output: None = ..., target: str | None = ...,
-             device: str | os.PathLike[str] | None = ..., shapes: Shapes | None = ..., time_limit: float | None = ...,
-             memory_limit: int | str | None = ..., strategy: str | None = ..., rounding_class: str | None = ...,
-             rules: str | os.PathLike[str] | None = ..., only_rules: str | None = ..., measure: bool = ...,
-             second_judge: bool = ..., runtime_operators: bool = ..., samples: int | None = ...,
-             relative_tolerance: float | None = ..., absolute_tolerance: float | None = ..., seed: int | None = ...,
-             threads: int | None = ..., external_data: bool = ...) -> tuple[bytes, Report]: ...
+def optimize(model: bytes | str | os.PathLike[str], *, output: None = ..., progress: Progress | None = ...,
+             **options: Unpack[OptimizeOptions]) -> tuple[bytes, Report]: ...
 # fmt: on
 def optimize(
     model: Model,
     *,
     output: str | os.PathLike[str] | None = None,
-    target: str | None = None,
-    device: str | os.PathLike[str] | None = None,
-    shapes: Shapes | None = None,
-    time_limit: float | None = None,
-    memory_limit: int | str | None = None,
-    strategy: str | None = None,
-    rounding_class: str | None = None,
-    rules: str | os.PathLike[str] | None = None,
-    only_rules: str | None = None,
-    measure: bool = True,
-    second_judge: bool = True,
-    runtime_operators: bool = False,
-    samples: int | None = None,
-    relative_tolerance: float | None = None,
-    absolute_tolerance: float | None = None,
-    seed: int | None = None,
-    threads: int | None = None,
-    external_data: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[OptimizeOptions],
 ) -> tuple[Any, Report]:
     """Searches for a cheaper model that computes the same, and checks it: `lemma optimize`.
 
     The result is of the kind of `model`: a message for a message, and bytes for bytes or a path. With `output`, a
     path, it is written there, and the path comes back; models that keep weights in files of their own need that.
-
-    target              what it is to run on: "onnxruntime-cpu" (candidates are run, and the original is kept unless
-                        one is faster; the default), "cpu" or "cuda" (predicted)
-    shapes              sizes of inputs by name, such as {"x": [1, 3, 224, 224]}; a word keeps one dynamic
-    time_limit          seconds, from reading to writing (20)
-    memory_limit        bytes, or a text such as "2G"
-    rounding_class      "bitwise", "reassociation", "distributive" or "rounding" (the default): which rules may be
-                        used, by what they do to floating-point results
-    measure             False: the cheapest by prediction is taken
-
-    The others are those of the command line. What is not given is left to the program.
+    `progress` is called at each step. The options are those of the command line (`OptimizeOptions` says what each
+    means). What is not given is left to the program.
     """
-    words = shape_words(shapes) + option_words(
-        {
-            "--target": target,
-            "--device": device,
-            "--time-limit": time_limit,
-            "--memory": memory_limit,
-            "--strategy": strategy,
-            "--rounding-class": rounding_class,
-            "--rules": rules,
-            "--only-rules": only_rules,
-            "--no-measure": not measure,
-            "--no-second-judge": not second_judge,
-            "--runtime-operators": runtime_operators,
-            "--check": samples,
-            "--rtol": relative_tolerance,
-            "--atol": absolute_tolerance,
-            "--seed": seed,
-            "--threads": threads,
-            "--external-data": external_data,
-        }
-    )
-    return _work("optimize", model, output, words)
+    return _work("optimize", model, output, words_of(options, OPTIMIZE_OPTIONS), progress)
 
 
 # fmt: off
 @overload
-def simplify(model: Model, *, output: str | os.PathLike[str], shapes: Shapes | None = ...,
-             time_limit: float | None = ..., second_judge: bool = ...) -> tuple[Path, Report]: ...
+def simplify(model: Model, *, output: str | os.PathLike[str], progress: Progress | None = ...,
+             **options: Unpack[SimplifyOptions]) -> tuple[Path, Report]: ...
 @overload
-def simplify(model: onnx.ModelProto, *, output: None = ..., shapes: Shapes | None = ...,
-             time_limit: float | None = ..., second_judge: bool = ...) -> tuple[onnx.ModelProto, Report]: ...
+def simplify(model: onnx.ModelProto, *, output: None = ..., progress: Progress | None = ...,
+             **options: Unpack[SimplifyOptions]) -> tuple[onnx.ModelProto, Report]: ...
 @overload
-def simplify(model: bytes | str | os.PathLike[str], *, output: None = ..., shapes: Shapes | None = ...,
-             time_limit: float | None = ..., second_judge: bool = ...) -> tuple[bytes, Report]: ...
+def simplify(model: bytes | str | os.PathLike[str], *, output: None = ..., progress: Progress | None = ...,
+             **options: Unpack[SimplifyOptions]) -> tuple[bytes, Report]: ...
 # fmt: on
 def simplify(
     model: Model,
     *,
     output: str | os.PathLike[str] | None = None,
-    shapes: Shapes | None = None,
-    time_limit: float | None = None,
-    second_judge: bool = True,
+    progress: Progress | None = None,
+    **options: Unpack[SimplifyOptions],
 ) -> tuple[Any, Report]:
     """Takes constants, identities and duplicates away, without a search, and keeps every bit: `lemma simplify`."""
-    words = shape_words(shapes) + option_words({"--time-limit": time_limit, "--no-second-judge": not second_judge})
-    return _work("simplify", model, output, words)
+    return _work("simplify", model, output, words_of(options, SIMPLIFY_OPTIONS), progress)
+
+
+def optimize_all(
+    models: Sequence[Model],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[OptimizeOptions],
+) -> list[Result]:
+    """`lemma optimize` on several models, `jobs` at a time: a result for each, in their order. One that cannot be worked
+    on has an error, and the others are not concerned. `output` is a folder, in which results have their models' names;
+    with it, `resume` goes on with a call that was ended."""
+    return _work_on_all("optimize", models, output, jobs, resume, words_of(options, OPTIMIZE_OPTIONS), progress)
+
+
+def simplify_all(
+    models: Sequence[Model],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[SimplifyOptions],
+) -> list[Result]:
+    """`lemma simplify` on several models, as `optimize_all`."""
+    return _work_on_all("simplify", models, output, jobs, False, words_of(options, SIMPLIFY_OPTIONS), progress)

@@ -12,7 +12,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,9 +42,27 @@ def _end(process: subprocess.Popen[str]) -> None:
             continue
 
 
-def run(words: Sequence[str], accepted: Collection[int] = (0,)) -> str:
+def _read_both(process: subprocess.Popen[str], on_line: Callable[[str], None]) -> tuple[str, str]:
+    """What the process prints, and what it says to people, of which each line is handed on as it comes. An exception of
+    `on_line` is raised here."""
+    assert process.stdout is not None and process.stderr is not None
+    output: list[str] = []
+    beside = threading.Thread(target=lambda stream: output.append(stream.read()), args=(process.stdout,), daemon=True)
+    beside.start()
+    said: list[str] = []
+    for line in process.stderr:
+        said.append(line)
+        on_line(line.rstrip("\n"))
+    beside.join()
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+    return "".join(output), "".join(said)
+
+
+def run(words: Sequence[str], accepted: Collection[int] = (0,), on_line: Callable[[str], None] | None = None) -> str:
     """The standard output of `lemma WORDS...`. Another exit code is raised as an exception; an exception in the
-    meantime (KeyboardInterrupt) ends the program."""
+    meantime (KeyboardInterrupt) ends the program. `on_line` takes the lines for people as they come."""
     try:
         process = subprocess.Popen(
             [str(_PROGRAMS / "lemma"), *words],
@@ -58,17 +78,20 @@ def run(words: Sequence[str], accepted: Collection[int] = (0,)) -> str:
     except OSError as error:
         raise InternalError(f"the program cannot be started: {error}") from error
     try:
-        output, complaints = process.communicate()
+        output, complaints = process.communicate() if on_line is None else _read_both(process, on_line)
     except BaseException:
         _end(process)
         raise
-    if process.returncode not in accepted:
+    # With an accepted code there is an answer, unless the call itself was wrong.
+    if process.returncode not in accepted or (process.returncode == 2 and not output.strip()):
         raise error_of(process.returncode, complaints)
     return output
 
 
-def run_for_json(words: Sequence[str], accepted: Collection[int] = (0,)) -> Any:
-    output = run([*words, "--json"], accepted)
+def run_for_json(
+    words: Sequence[str], accepted: Collection[int] = (0,), on_line: Callable[[str], None] | None = None
+) -> Any:
+    output = run([*words, "--json"], accepted, on_line)
     try:
         return json.loads(output)
     except ValueError as error:
@@ -77,7 +100,11 @@ def run_for_json(words: Sequence[str], accepted: Collection[int] = (0,)) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def version() -> str:
-    return run(["--version"]).split()[-1]
+    """That of the package, as installed; the program is asked where nothing is."""
+    try:
+        return metadata.version("lemma")
+    except metadata.PackageNotFoundError:
+        return run(["--version"]).split()[1]
 
 
 def _become(program: str) -> NoReturn:

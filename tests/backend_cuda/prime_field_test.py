@@ -126,13 +126,13 @@ class PrimeField(unittest.TestCase):
         return subprocess.run([directory / "check", directory], capture_output=True, text=True, timeout=120)
 
     def test_results_are_equal_to_the_interpreters(self):
-        # Blocks have other sizes where vectors are wider.
-        for options in ((), ("-march=native",)):
-            for name, make in MODELS.items():
-                with self.subTest(model=name, options=options):
-                    words = ("--prime-field", "--device", "slow-cpu", "--threads", 3)
-                    checked = self.check(self.emitted(make(), name, *words), *options)
-                    self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        # Blocks have other sizes where vectors are wider: each width has every other model.
+        for number, (name, make) in enumerate(MODELS.items()):
+            options = ("-march=native",) if number % 2 else ()
+            with self.subTest(model=name, options=options):
+                words = ("--prime-field", "--device", "slow-cpu", "--threads", 3)
+                checked = self.check(self.emitted(make(), name, *words), *options)
+                self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
     def test_kernels_are_those_of_f32_but_for_the_type(self):
         blocks = 0

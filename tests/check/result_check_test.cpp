@@ -67,6 +67,7 @@ class ResultCheck : public ::testing::Test {
             .original_file = folder_ / "original.onnx",
             .result = *result_,
             .result_file = folder_ / "result.onnx",
+            .opaque_outputs = opaque_outputs_,
             .reading = {},
             .explanation = explanation_,
             .rules = *replayed_,
@@ -87,6 +88,7 @@ class ResultCheck : public ::testing::Test {
   std::optional<OnnxModel> original_;
   std::optional<Graph> result_;
   std::string explanation_;
+  std::set<std::string, std::less<>> opaque_outputs_;
   std::optional<SampledReference> reference_;
   CheckReport report_;
   std::vector<std::string> steps_;

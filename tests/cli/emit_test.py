@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import tested_programs
 import tiny_models
-from tiny_models import F16, F32, integer_attribute, node, tensor_type
+from tiny_models import F16, F32, I64, integer_attribute, node, tensor_type
 
 LEMMA = None
 TWO_LAYER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "two_layer.onnx"
@@ -73,9 +73,11 @@ class Emit(unittest.TestCase):
         compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
         if not compilers:
             self.skipTest("there is no compiler")
-        for model, threads in ((TWO_LAYER, 3), (self.softmax_model(), 2), (self.half_model(), 2)):
+        # Each compiler has two of the models, and both have f16.
+        for model, threads, chosen in ((TWO_LAYER, 3, compilers[:1]), (self.softmax_model(), 2, compilers[-1:]),
+                                       (self.half_model(), 2, compilers)):
             directory = self.emit(model, model.stem, *SLOW, threads)
-            for compiler in compilers:
+            for compiler in chosen:
                 self.build(compiler, directory, "-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror",
                            '-DPROGRAM_DIRECTORY="."', model.stem + ".cpp", "selfcheck.cpp", "-o", "check")
                 checked = subprocess.run([directory / "check", directory, "50"], capture_output=True, text=True,
@@ -110,8 +112,8 @@ class Emit(unittest.TestCase):
         return self.write("deep.onnx", nodes, [("x", square)], [(value, square)],
                           initializers=[tiny_models.tensor("w", [48, 48], [(i * 29 % 83 - 41) / 83 for i in range(2304)])])
 
-    def check_with_sanitizers(self, kind, runs):
-        """The self-check of programs of several kinds, compiled with a sanitizer."""
+    def check_with_sanitizers(self, kind, runs, *programs):
+        """The self-check of programs, each a model, threads and options, compiled with a sanitizer."""
         if not shutil.which("g++"):
             self.skipTest("there is no compiler")
         option = "-fsanitize=" + kind
@@ -119,8 +121,7 @@ class Emit(unittest.TestCase):
                                input="int main() {}", text=True, capture_output=True)
         if probe.returncode != 0:
             self.skipTest("there is no sanitizer for " + kind)
-        for model, threads, words in ((self.softmax_model(), 4, ()), (self.half_model(), 3, ()),
-                                      (self.deep_model(), 3, ()), (self.deep_model(), 4, ("--no-fusion",))):
+        for model, threads, *words in programs:
             directory = self.emit(model, f"{model.stem}-{threads}", *SLOW, threads, *words)
             self.build("g++", directory, "-std=c++20", "-O1", "-g", "-pthread", option, "-fno-sanitize-recover=all",
                        '-DPROGRAM_DIRECTORY="."', model.stem + ".cpp", "selfcheck.cpp", "-o", "check")
@@ -132,10 +133,10 @@ class Emit(unittest.TestCase):
             self.assertEqual(done.stderr, "")
 
     def test_threads_do_not_race(self):
-        self.check_with_sanitizers("thread", 20)
+        self.check_with_sanitizers("thread", 20, (self.softmax_model(), 4), (self.deep_model(), 3))
 
     def test_memory_is_used_as_it_may_be(self):
-        self.check_with_sanitizers("address,undefined", 3)
+        self.check_with_sanitizers("address,undefined", 3, (self.half_model(), 3), (self.deep_model(), 4, "--no-fusion"))
 
     def test_a_race_would_be_found(self):
         """The same check with a schedule whose waits are gone."""
@@ -170,6 +171,46 @@ class Emit(unittest.TestCase):
         self.assertEqual(recorded[1][:10240], (recorded[0][:61 * 4] * 42)[:10240])
         self.assertNotEqual(recorded[1][10240:], recorded[0][10240:])
         self.assertEqual(recorded[2], recorded[0])
+
+    def division_model(self):
+        """Integers by integers, which are defined where no divisor is 0."""
+        numbers = tensor_type(I64, [64])
+        return self.write("division.onnx", [node("Div", ["x", "d"], ["y"])], [("x", numbers), ("d", numbers)],
+                          [("y", numbers)])
+
+    def recorded_integers(self, directory):
+        content = (directory / "selfcheck.bin").read_bytes()[:3 * 64 * 8]
+        values = struct.unpack("<192q", content)
+        return values[:64], values[64:128], values[128:]
+
+    def test_inputs_are_drawn_where_the_model_is_defined(self):
+        numbers, divisors, results = self.recorded_integers(self.emit(self.division_model(), "drawn"))
+        self.assertNotIn(0, divisors)
+        self.assertEqual(list(results), [number // divisor for number, divisor in zip(numbers, divisors)])
+        one_row = self.write("one_row.onnx", [node("Gather", ["x", "i"], ["y"])],
+                             [("x", tensor_type(F32, [1, 4])), ("i", tensor_type(I64, [16]))],
+                             [("y", tensor_type(F32, [16, 4]))])
+        self.emit(one_row, "one_row")
+
+    def inputs(self, name, *values):
+        folder = self.folder / name
+        folder.mkdir()
+        for i, elements in enumerate(values):
+            (folder / f"input_{i}.pb").write_bytes(tiny_models.tensor("", [len(elements)], elements, I64))
+        return folder
+
+    def test_inputs_may_be_given(self):
+        given = self.inputs("given", list(range(64)), [3] * 64)
+        numbers, divisors, results = self.recorded_integers(self.emit(self.division_model(), "out", "--inputs", given))
+        self.assertEqual((list(numbers), list(divisors)), (list(range(64)), [3] * 64))
+        self.assertEqual(list(results), [number // 3 for number in range(64)])
+        for folder, code, part in ((self.inputs("zeros", [1] * 64, [0] * 64), 2, "division by zero"),
+                                   (self.inputs("short", [1] * 63, [1] * 64), 2, "input_0.pb"),
+                                   (self.folder / "nowhere", 2, "nowhere")):
+            done = self.run_it("emit", self.division_model(), "-o", self.folder / "refused", "--inputs", folder)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(part, done.stderr)
+            self.assertFalse((self.folder / "refused").exists())
 
     def test_outputs_do_not_depend_on_the_number_of_threads(self):
         if not shutil.which("c++") and not os.environ.get("CXX"):

@@ -484,7 +484,7 @@ class Everyday(unittest.TestCase):
                 (f"optimize {model} -o out.onnx --budget 0", "'0' is no number above 0"),
                 (f"optimize {model} -o out.onnx --check x", "'x' is no number above 0"),
                 (f"optimize {model} -o out.onnx --overwrite-input-shape x:1,2", "is --shape NAME:1,3,224,224 here"),
-                (f"simplify {model} -o out.onnx --model_check", "--check N sets the number of inputs"),
+                (f"simplify {model} -o out.onnx --model_check", "--samples N sets the number of inputs"),
                 ("rules verify --threads -1", "'-1' is no number of threads from 0"),
                 ("rules build --set taso -o out --threads x", "'x' is no number of threads from 0"),
                 ("rules build --set taso -o out --max-ops 0", "'0' is no number above 0"),

@@ -69,10 +69,10 @@ class Usage(Case):
         self.assert_fails(2, ["model"], "run")
 
     def test_two_kinds_of_inputs(self):
-        self.assert_fails(2, ["--random"], "run", EXAMPLE, "--random", "1", "--inputs", self.folder)
+        self.assert_fails(2, ["--seed"], "run", EXAMPLE, "--seed", "1", "--inputs", self.folder)
 
     def test_inputs_are_needed(self):
-        self.assert_fails(2, [str(EXAMPLE), "--random"], "run", EXAMPLE)
+        self.assert_fails(2, [str(EXAMPLE), "--seed"], "run", EXAMPLE)
 
     def test_negative_tolerance(self):
         self.assert_fails(2, ["--rtol"], "run", EXAMPLE, "--random", "1", "--rtol", "-1")

@@ -95,7 +95,7 @@ class Schedule(unittest.TestCase):
         self.planned(model, "--device", "h100", "--library-calls", file, "--write-library-calls", lines)
         matrix = "512 512 512 0 0"
         self.assertEqual(lines.read_text(), 2 * f"product f32 1 {matrix} {matrix} {matrix} 0 0\n")
-        self.refused("--library-calls", model, "--device", "h100", "--library-calls", "no-such-device")
+        self.refused("--call-costs", model, "--device", "h100", "--library-calls", "no-such-device")
 
     def test_the_cut_is_that_of_emitted_source(self):
         words = (self.products(), "--device", "h100", "--stitch", "--library-calls", "h100", "--cut")

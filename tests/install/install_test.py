@@ -63,7 +63,7 @@ def main():
         prefix = prefix.rename(scratch / "moved")
         check_files(prefix)
         check_no_path_of_the_checkout(prefix)
-        said = run(prefix / "bin" / "lemma", "--version").strip()
+        said = run(prefix / "bin" / "lemma", "--version").splitlines()[0]
         require(said == f"lemma {arguments.version}", f"the installed program says '{said}'")
 
         rules = prefix / "share" / "lemma" / "rules"

@@ -18,7 +18,7 @@ bool all_moderate(const Tensor& tensor) {
 
 TEST(RandomDefinitions, AgreeWithElementByElementEvaluation) {
   int defined = 0, undefined = 0;
-  for (std::uint64_t seed = 1; seed <= 800; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     RandomDefinition random(seed);
     const Definition definition = random.make();
     const auto expected = reference::evaluate(definition, random.inputs());
@@ -39,8 +39,8 @@ TEST(RandomDefinitions, AgreeWithElementByElementEvaluation) {
     const Comparison result = compare((*actual)[0], (*expected)[0], {1e-4, 1e-4});
     ASSERT_TRUE(result.equal) << "seed " << seed << ": " << result.description;
   }
-  EXPECT_GT(defined, 400);
-  EXPECT_GT(undefined, 15);
+  EXPECT_GT(defined, 200);
+  EXPECT_GT(undefined, 7);
 }
 
 }  // namespace

@@ -78,6 +78,39 @@ def check_libraries(package):
             require(inside or OF_THE_C_LIBRARY.match(name), f"{program.name} takes from elsewhere: {line.strip()}")
 
 
+def check_licenses(package):
+    """Each library that the wheel carries comes with its licence, and so do those whose headers are compiled in."""
+    folder = package / "lib" / "lemma" / "licenses"
+    texts = {path.stem: path.read_text() for path in folder.glob("*.txt")}
+    for name in ("libcli11-dev", "libexpected-dev", "nlohmann-json3-dev"):
+        require(len(texts.get(name, "")) > 500, f"no licence of {name}")
+    origins = dict(line.split(" ") for line in (folder / "libraries").read_text().splitlines())
+    for library in sorted((package / "lib" / "lemma").glob("*.so*")):
+        require(len(texts.get(origins.get(library.name), "")) > 500, f"no licence of {library.name}: {origins}")
+    for name in set(re.findall(r"/usr/share/common-licenses/([A-Za-z0-9.-]*[A-Za-z0-9])", "".join(texts.values()))):
+        if (pathlib.Path("/usr/share/common-licenses") / name).exists():
+            require((folder / "common-licenses" / name).is_file(), f"the licence {name} is referred to and not there")
+
+
+def newest_symbol(files):
+    """The newest version of the C library that one of the programs or libraries asks for."""
+    versions = [(0, 0)]
+    for file in files:
+        versions += [tuple(map(int, found)) for found in re.findall(rb"GLIBC_(\d+)\.(\d+)", file.read_bytes())]
+    return max(versions)
+
+
+def check_platform(wheel, package):
+    """The name promises no more than is true: linux says this machine's C library, manylinux names one."""
+    promised = re.search(r"-manylinux_(\d+)_(\d+)_", wheel.name)
+    require(promised or re.search(r"-linux_[a-z0-9_]+\.whl$", wheel.name), f"for which platform is {wheel.name}?")
+    files = [path for folder in ("bin", "lib/lemma") for path in (package / folder).iterdir() if path.is_file()]
+    needed = newest_symbol(files)
+    require(needed > (2, 0), "no program asks for the C library")
+    if promised:
+        require(tuple(map(int, promised.groups())) >= needed, f"{wheel.name} needs glibc {needed}")
+
+
 def python_blocks(file):
     return re.findall(r"^```python\n(.*?)^```", file.read_text(), re.MULTILINE | re.DOTALL)
 
@@ -133,13 +166,15 @@ def main():
         where = "import lemma, pathlib; print(pathlib.Path(lemma.__file__).parent)"
         package = pathlib.Path(run(python, "-c", where, environment=environment).strip())
         require(scratch in package.parents, f"the module is elsewhere: {package}")
-        said = run(scratch / "empty" / "bin" / "lemma", "--version", environment=environment).strip()
+        said = run(scratch / "empty" / "bin" / "lemma", "--version", environment=environment).splitlines()[0]
         require(said == f"lemma {arguments.version}", f"the program says '{said}'")
         rules = package / "share" / "lemma" / "rules"
         said = run(scratch / "empty" / "bin" / "lemma-check", "--rules", rules / "substitutions",
                    rules / "substitutions", environment=environment)
         require("0 fail" in said, f"the checker says '{said}'")
         check_libraries(package)
+        check_licenses(package)
+        check_platform(wheel, package)
 
         check_examples(python, scratch, environment)
         # From here on with onnx, which makes models for the tests.

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -134,7 +135,134 @@ class Optimize(unittest.TestCase):
         self.assertGreater(len(ticks), 3)
 
 
+class Progress(unittest.TestCase):
+    def test_steps_arrive_in_order(self):
+        steps = []
+        lemma.optimize(MODEL, progress=steps.append, **QUICK)
+        self.assertGreater(len(steps), 5)
+        self.assertEqual(steps, sorted(steps, key=lambda step: step.seconds))
+        self.assertEqual({step.model for step in steps}, {str(MODEL)})
+        self.assertIn("reading", [step.text for step in steps])
+
+    def test_an_exception_ends_the_program(self):
+        def give_up(step):
+            if step.text == "reading":
+                raise LookupError(step.text)
+
+        with place_for_folders() as place:
+            with self.assertRaises(LookupError):
+                lemma.simplify(MODEL, progress=give_up, second_judge=False)
+            self.assertEqual(list(place.iterdir()), [])
+
+
+class ManyModels(unittest.TestCase):
+    def test_results_are_in_order(self):
+        results = lemma.optimize_all([MODEL, double_negation(), MODEL.read_bytes()], jobs=2, **QUICK)
+        self.assertEqual([type(result.model) for result in results], [bytes, onnx.ModelProto, bytes])
+        self.assertTrue(all(result.error is None for result in results), results)
+        self.assertEqual(len(results[1].model.graph.node), 1)
+        self.assertTrue(lemma.verify(MODEL, results[2].model))
+
+    def test_a_bad_model_does_not_concern_the_others(self):
+        bad, good = lemma.simplify_all([b"no model", double_negation()], second_judge=False)
+        self.assertIsInstance(bad.error, lemma.Error)
+        self.assertIsNone(bad.model)
+        self.assertIsNone(good.error)
+        (bad,) = lemma.simplify_all([b"no model"], second_judge=False)
+        self.assertIn("not an ONNX model", str(bad.error))
+        with self.assertRaises(lemma.InputError):
+            lemma.simplify_all([double_negation()], time_limit=-1)
+
+    def test_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (result,) = lemma.simplify_all([MODEL], output=folder, second_judge=False)
+            self.assertEqual(result.model, pathlib.Path(folder) / MODEL.name)
+            self.assertTrue(result.model.exists())
+        self.assertEqual(lemma.optimize_all([]), [])
+        with self.assertRaises(lemma.InputError):
+            lemma.optimize_all(MODEL)
+
+
+class Look(unittest.TestCase):
+    def test_inspect(self):
+        found = lemma.inspect(double_negation())
+        self.assertEqual(found.operators, {"Neg": 3})
+        self.assertEqual((found.parameters, dict(found.opaque)), (0, {}))
+        self.assertEqual(found.details["operator_set"], 17)
+        self.assertIn("Neg", lemma.text_of(double_negation()))
+
+    def test_diff(self):
+        other = double_negation()
+        self.assertFalse(lemma.diff(double_negation(), other))
+        other.graph.node[0].op_type = "Abs"
+        found = lemma.diff(double_negation(), other)
+        self.assertTrue(found)
+        self.assertFalse(found.same_program)
+        self.assertIn("operators", found.details)
+
+    def test_profile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            database = pathlib.Path(folder) / "times.sqlite"
+            try:
+                answer = lemma.profile([MODEL], database=database, time_limit=0.01)
+            except lemma.UnsupportedError as error:
+                self.skipTest(str(error))
+            self.assertTrue(answer)
+
+
+class Options(unittest.TestCase):
+    """Every option of the command is an argument, or belongs to what a call is."""
+
+    OF_THE_CALL = {"--help", "--output", "--out-dir", "--resume", "--jobs", "--json", "--quiet", "--verbose"}
+
+    def options_of(self, command):
+        program = pathlib.Path(lemma.__file__).parent / "bin" / "lemma"
+        said = subprocess.run([program, command, "--help"], capture_output=True, text=True, check=True).stdout
+        return {word for line in said.splitlines() if line.startswith("  -") for word in
+                re.findall(r"--[a-z][a-z-]*", line[:line.find("   ", 4)] if "   " in line[4:] else line)}
+
+    def test_every_option_is_an_argument(self):
+        for command, known in (("optimize", lemma._options.OPTIMIZE_OPTIONS),
+                               ("simplify", lemma._options.SIMPLIFY_OPTIONS)):
+            reached = {option for option, _ in known.values()}
+            self.assertEqual(self.options_of(command) - self.OF_THE_CALL, reached, command)
+
+    def test_lists_and_flags(self):
+        model = double_negation()
+        model.graph.output.append(helper.make_tensor_value_info("p", TensorProto.FLOAT, [3, 4]))
+        kept, _ = lemma.simplify(model, keep_outputs=["p"], second_judge=False)
+        self.assertEqual([value.name for value in kept.graph.output], ["p"])
+        _, report = lemma.optimize(MODEL, target_values=[2, 4], keep_original=True, **QUICK)
+        self.assertTrue(report.status)
+        for wrong in ({"keep_outputs": "p"}, {"shapes": [1]}):
+            with self.assertRaises(lemma.InputError):
+                lemma.simplify(MODEL, **wrong)
+        with self.assertRaises(TypeError):
+            lemma.simplify(MODEL, strategy="auto")
+
+
+class TooLarge:
+    """A message of more than 2 GB, as versions of protobuf have them."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def ByteSize(self):  # noqa: N802: the name is protobuf's
+        if self.size is None:
+            raise ValueError("too large to count")
+        return self.size
+
+    def SerializeToString(self):  # noqa: N802: the name is protobuf's
+        raise ValueError("too large to write")
+
+
 class Errors(unittest.TestCase):
+    def test_messages_above_2_gb(self):
+        for message in (TooLarge(3_000_000_000), TooLarge(None), TooLarge(1000)):
+            with self.assertRaises(lemma.InputError) as raised:
+                lemma.optimize(message)
+            self.assertIn("paths", str(raised.exception))
+
     def test_text_is_that_of_the_command_line(self):
         program = pathlib.Path(lemma.__file__).parent / "bin" / "lemma"
         with tempfile.TemporaryDirectory() as folder:

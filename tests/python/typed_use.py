@@ -16,6 +16,11 @@ assert_type(lemma.optimize(Path("model.onnx"), output="result.onnx")[0], Path)
 assert_type(lemma.simplify(onnx.ModelProto())[0], onnx.ModelProto)
 assert_type(report.latency_after_ms, float | None)
 assert_type(lemma.verify(b"", "model.onnx").equal, bool)
+assert_type(lemma.optimize_all([b"", "model.onnx"], jobs=2), list[lemma.Result])
+assert_type(lemma.inspect("model.onnx").parameters, int)
+assert_type(lemma.diff(b"", onnx.ModelProto()).equal, bool)
+lemma.simplify(b"", progress=lambda step: print(step.text), keep_outputs=["y"])
+lemma.simplify(b"", strategy="auto")  # type: ignore[call-overload]
 assert_type(lemma.rules()[0].proofs, tuple[str, ...])
 lemma.optimize(7)  # type: ignore[call-overload]
 lemma.optimize(b"", time_limit="soon")  # type: ignore[call-overload]

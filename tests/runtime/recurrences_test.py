@@ -23,6 +23,8 @@ import onnxruntime  # noqa: E402
 import unrolled  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
+# What is written is compared with ONNX Runtime here.
+OPTIONS = ("--no-measure", "--no-second-judge", "--quiet")
 COMPUTING = {"MatMul", "Gemm", "Sigmoid", "Tanh", "Relu", "Mul", "Add", "Sub"}
 
 
@@ -45,7 +47,7 @@ def results(path):
 def check_folded(programs, case, folder):
     source, target, explanation = (folder / f"{case.name}{end}" for end in (".onnx", ".out.onnx", ".explanation"))
     onnx.save(case.model(), source)
-    run(programs.lemma, "optimize", source, "-o", target, "--no-measure", "--explain", explanation, "--quiet")
+    run(programs.lemma, "optimize", source, "-o", target, *OPTIONS, "--explain", explanation)
     nodes = collections.Counter(node.op_type for node in onnx.load(target).graph.node)
     if nodes[case.operator] != case.layers or any(nodes[op] for op in COMPUTING):
         raise ValueError(f"it becomes {dict(nodes)}")
@@ -57,7 +59,7 @@ def check_left_alone(programs, case, folder):
     """What looks like a step is none."""
     source, target = (folder / f"{case.name}{end}" for end in (".onnx", ".out.onnx"))
     onnx.save(case.model(), source)
-    run(programs.lemma, "optimize", source, "-o", target, "--no-measure", "--quiet")
+    run(programs.lemma, "optimize", source, "-o", target, *OPTIONS)
     nodes = collections.Counter(node.op_type for node in onnx.load(target).graph.node)
     if nodes[case.operator] or not nodes[getattr(case, "activation", "Sigmoid")]:
         raise ValueError(f"it becomes {dict(nodes)}")

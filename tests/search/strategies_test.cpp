@@ -39,10 +39,11 @@ checker::RuleTable all_rules() {
   return table;
 }
 
-TEST(Strategies, GiveEqualGraphsThatCostNoMoreAndSayWhy) {
+void expect_equal_graphs(std::uint64_t first_seed) {
+  constexpr std::uint64_t networks = 3;
   const checker::RuleTable proved = all_rules();
   std::map<Strategy, std::size_t> improved;
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + networks; ++seed) {
     const Graph graph = testing::RandomNetwork(seed).make(30);
     std::map<Strategy, double> cost;
     for (const Strategy strategy : strategies) {
@@ -63,11 +64,19 @@ TEST(Strategies, GiveEqualGraphsThatCostNoMoreAndSayWhy) {
     EXPECT_LE(cost[Strategy::automatic], cost[Strategy::saturation] + 1e-12) << seed;
     EXPECT_LE(cost[Strategy::saturation], cost[Strategy::backtracking] + 1e-12) << seed;
   }
-  for (const Strategy strategy : strategies) EXPECT_GT(improved[strategy], 3U) << name(strategy);
+  for (const Strategy strategy : strategies) EXPECT_GT(improved[strategy], 1U) << name(strategy);
+}
+
+TEST(Strategies, GiveEqualGraphsThatCostNoMoreAndSayWhy) { expect_equal_graphs(0); }
+
+// scripts/test --all
+TEST(DISABLED_Strategies, GiveMoreEqualGraphs) {
+  expect_equal_graphs(3);
+  expect_equal_graphs(6);
 }
 
 TEST(Strategies, GiveTheSameEveryTime) {
-  const Graph graph = testing::RandomNetwork(11).make(30);
+  const Graph graph = testing::RandomNetwork(11).make(20);
   for (const Strategy strategy : strategies) {
     SearchOptions options = small(strategy);
     const std::string first = print_graph(found(graph, options).graph);

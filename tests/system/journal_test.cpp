@@ -47,7 +47,7 @@ TEST_F(JournalTest, one_process_has_it) {
   ASSERT_TRUE(journal);
   Journal moved = std::move(*journal);
   EXPECT_TRUE(moved.is_open());
-  EXPECT_FALSE(Journal::open(file(), "job"));
+  EXPECT_FALSE(Journal::open(file(), "job", std::chrono::milliseconds(50)));
   moved = Journal();
   EXPECT_TRUE(Journal::open(file(), "job"));
 }

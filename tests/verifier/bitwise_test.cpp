@@ -144,7 +144,7 @@ std::string find_difference(const Substitution& rule, std::size_t& computed) {
     if (input.data_type == DataType::undefined) input.data_type = DataType::f32;
   std::size_t number = 0;
   for (const verifier::LabelledInstance& instance :
-       verifier::label_instances(typed, {.wanted = 20, .attempts = 3000})) {
+       verifier::label_instances(typed, {.wanted = 10, .attempts = 3000})) {
     for (const DataType real : {DataType::f32, DataType::f16}) {
       RuleBindings bindings = with_special_reals(rule, instance.bindings, number++);
       for (const RuleParameter& parameter : rule.parameters)

@@ -177,6 +177,49 @@ template <typename T, std::int64_t lanes>
 #endif
 }
 
+/// Pairs of integers of 16 bits as integers of 32 bits. They are loaded by instructions for vectors, or copied.
+[[maybe_unused]] inline const std::int32_t* pairs_at(const std::int16_t* from) {
+  return reinterpret_cast<const std::int32_t*>(from);
+}
+[[maybe_unused, gnu::always_inline]] inline std::int32_t pair_at(const std::int16_t* from) {
+  std::int32_t pair;
+  __builtin_memcpy(&pair, from, sizeof(pair));
+  return pair;
+}
+
+/// total += the sum of the two products of each pair of `a` and the pair `b`, in 32 bits that wrap.
+template <std::int64_t lanes>
+[[maybe_unused, gnu::always_inline]] inline void add_products_of_pairs(
+    Vector<std::int32_t, lanes>& total, const Vector<std::int32_t, lanes>& a, std::int32_t b) {
+  [[maybe_unused]] constexpr std::int64_t bytes = lanes * 4;
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+  if constexpr (bytes == 64) {
+    total = (Vector<std::int32_t, lanes>)_mm512_dpwssd_epi32((__m512i)total, (__m512i)a,
+                                                             _mm512_set1_epi32(b));
+    return;
+  }
+#endif
+#if defined(__AVX512BW__)
+  if constexpr (bytes == 64) {
+    total = (Vector<std::int32_t, lanes>)_mm512_add_epi32(
+        (__m512i)total, _mm512_madd_epi16((__m512i)a, _mm512_set1_epi32(b)));
+    return;
+  }
+#endif
+#if defined(__AVX2__) && defined(__FMA__)
+  if constexpr (bytes == 32) {
+    total = (Vector<std::int32_t, lanes>)_mm256_add_epi32(
+        (__m256i)total, _mm256_madd_epi16((__m256i)a, _mm256_set1_epi32(b)));
+    return;
+  }
+#endif
+  using Bits = Vector<std::uint32_t, lanes>;
+  const auto low = static_cast<std::int16_t>(b), high = static_cast<std::int16_t>(b >> 16);
+  const Vector<std::int32_t, lanes> lows = (Vector<std::int32_t, lanes>)((Bits)a << 16) >> 16;
+  total = (Vector<std::int32_t, lanes>)((Bits)total + (Bits)(lows * low) +
+                                        (Bits)((a >> 16) * high));
+}
+
 /// The lesser or the greater element of each two; NaN if one of them is.
 template <typename V>
 [[maybe_unused, gnu::always_inline]] inline void take_minimum(V& total, const V& other) {

@@ -1,4 +1,4 @@
-#include "backend/fuse/substitute.h"
+#include "backend/lower/substitute.h"
 
 #include <map>
 

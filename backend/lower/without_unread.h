@@ -1,0 +1,12 @@
+#pragma once
+// Graphs without what nothing needs.
+
+#include "backend/lower/computation.h"
+
+namespace lemma::backend {
+
+/// Without computations whose results nothing reads, and without weights and results that nothing uses any more. The graph has
+/// no groups.
+ComputationGraph without_unread(ComputationGraph graph);
+
+}  // namespace lemma::backend

@@ -1,0 +1,14 @@
+#pragma once
+// Loop nests that are all of a scan, a scatter or a selection by rank (lowering/algorithms.h).
+
+#include <optional>
+
+#include "lowering/algorithms.h"
+#include "lowering/lower.h"
+
+namespace lemma::backend {
+
+/// Nothing for other nests, and where elements would be rounded each time a term is added.
+std::optional<lowering::Algorithm> find_nest_algorithm(const lowering::LoweredOutput& nest);
+
+}  // namespace lemma::backend

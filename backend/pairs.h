@@ -1,0 +1,26 @@
+#pragma once
+// Sums of products of integers of 16 bits that lie side by side in pairs, as `layout` stores factors and processors multiply
+// them: sum(..., j < 2: a[..., j] * b[..., j]).
+
+#include <optional>
+
+#include "lowering/lower.h"
+
+namespace lemma::backend {
+
+struct PairSum {
+  lowering::TermNumber factors[2] = {};  // reads
+  lowering::LoopVariable element = 0;    // of a pair; the last variable of the sum
+};
+
+/// Nothing for other terms.
+std::optional<PairSum> find_pair_sum(const lowering::LoweredOutput& nest, lowering::TermNumber id);
+
+/// Whether the nest has such a sum that the term is a factor of.
+bool is_read_in_pairs(const lowering::LoweredOutput& nest, lowering::TermNumber read);
+
+/// The step between neighbours along a loop, in pairs; 0 where it is no whole number of them.
+std::int64_t step_in_pairs(const lowering::LoweredOutput& nest, lowering::TermNumber read,
+                           lowering::LoopVariable variable);
+
+}  // namespace lemma::backend
