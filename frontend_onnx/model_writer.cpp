@@ -40,6 +40,7 @@ class ModelWriter {
   Result<Rope> run() {
     LEMMA_RETURN_IF_ERROR(parse_opaque_nodes());
     names_.emplace(graph_, live_, opaque_);
+    name_sizes();
     make_size_nodes();
     LEMMA_RETURN_IF_ERROR(export_calls());
     LEMMA_ASSIGN_OR_RETURN(const std::vector<NodeId> order, order_nodes());
@@ -437,7 +438,23 @@ class ModelWriter {
     if (const auto entry = envelope_.declarations.find(name); entry != envelope_.declarations.end())
       out.ParseFromString(entry->second);
     out.set_name(name);
-    declare_type(type, envelope_.size_parameters, out);
+    declare_type(type, size_names_, out);
+  }
+
+  /// Names of sizes in the file: those that it had, and those of sizes that several results of opaque nodes have in common,
+  /// because a reader would take each for a size of its own.
+  void name_sizes() {
+    size_names_ = envelope_.size_parameters;
+    std::map<std::string, int> counts;
+    for (const NodeId id : live_) {
+      const Node& node = graph_.node(id);
+      for (std::uint32_t i = 0; node.kind == NodeKind::opaque && i < node.output_count; ++i)
+        if (const TensorType& type = graph_.type(node.output(i)); type.shape)
+          for (const Dimension& size : *type.shape)
+            if (const auto symbol = size.as_symbol()) ++counts[*symbol];
+    }
+    for (const auto& [symbol, count] : counts)
+      if (count > 1) size_names_.try_emplace(symbol, symbol);
   }
 
   /// Types that a reader could not find out by itself, or that the original declared.
@@ -570,6 +587,7 @@ class ModelWriter {
   int set_ = 0;
   std::vector<NodeId> live_;
   OpaqueNodes opaque_;
+  std::map<std::string, std::string> size_names_;  // by symbol
   std::optional<ValueNames> names_;
   std::optional<SizeNodes> sizes_;
   std::map<std::string, NodeId> source_nodes_;  // by symbol

@@ -224,6 +224,22 @@ Types pool(const Typing& t) {
   return types;
 }
 
+/// A product whose inner sizes are not seen to be equal, as they have to be.
+Types product(const Typing& t) {
+  const TensorType *left = t.known(0), *right = t.known(1);
+  if (left == nullptr || right == nullptr || left->rank() < 2 || right->rank() < 2) return {};
+  const auto batch_of = [](const TensorType& type) {
+    return TensorType{type.data_type, Shape(type.shape->begin(), type.shape->end() - 2)};
+  };
+  std::optional<Shape> shape = broadcast_shape(
+      {batch_of(*left), batch_of(*right)},
+      [&t](std::size_t output, std::size_t axis) { return t.unknown(output, axis); });
+  if (!shape) return {};
+  shape->push_back((*left->shape)[left->rank() - 2]);
+  shape->push_back(right->shape->back());
+  return {{left->data_type, std::move(shape)}};
+}
+
 Types same_shape_in_f32(const Typing& t) {
   const TensorType* given = t.known(0);
   if (given == nullptr) return {};
@@ -252,6 +268,7 @@ constexpr std::array rules = {
     ResultRule{"", "GRU", recurrence},
     ResultRule{"", "LSTM", recurrence},
     ResultRule{"", "LpPool", pool},
+    ResultRule{"", "MatMul", product},
     ResultRule{"", "MaxPool", pool},
     ResultRule{"", "Multinomial", drawn_classes},
     ResultRule{"", "NonMaxSuppression", selected_boxes},
