@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace lemma {
@@ -114,6 +115,30 @@ TEST(SampledCheck, OpaqueNodesAreCut) {
   EXPECT_TRUE(same->passed);
   const auto other = compare_on_random_inputs(with("Mul"), with("Add"), {});
   ASSERT_TRUE(other.has_value());
+  EXPECT_FALSE(other->passed);
+}
+
+/// A file may declare that results of two opaque nodes have a size in common. They are drawn here, of several sizes.
+TEST(SampledCheck, SizesThatResultsHaveInCommonAreNotContradicted) {
+  auto with = [](std::string_view left, std::string_view right, std::string_view operation) {
+    return parsed(fmt::format(R"(graph "g"
+  input %0 "x" : f32[n]
+  %1 = opaque "com.example" "Left" "" "unknown" (%0) : f32[{}]
+  %2 = opaque "com.example" "Right" "" "unknown" (%0) : f32[{}]
+  %3 = {}(%1)
+  output "z" = %3
+  output "w" = %2
+)",
+                              left, right, operation));
+  };
+  const SampledCheckOptions options{.adversarial_seconds = 30};
+  const auto same = compare_on_random_inputs(with("a", "b", "Neg"), with("a", "a", "Neg"), options);
+  ASSERT_TRUE(same.has_value()) << same.error().message;
+  EXPECT_TRUE(same->passed) << same->difference;
+  EXPECT_GT(same->samples + same->adversarial, 0);
+  const auto other =
+      compare_on_random_inputs(with("a", "b", "Neg"), with("a", "a", "Abs"), options);
+  ASSERT_TRUE(other.has_value()) << other.error().message;
   EXPECT_FALSE(other->passed);
 }
 
