@@ -33,7 +33,7 @@ def tree_ensemble():
     value = graph.input("X", FLOAT, None, features)
     value = graph.node("Imputer", value, domain="ai.onnx.ml", imputed_value_floats=[0.0] * features, replaced_value_float=float("nan"))
     random = graph.random("forest")
-    value = graph.node("Scaler", value, domain="ai.onnx.ml", offset=[float(one) for one in random.standard_normal(features)],
+    value = graph.node("Scaler", value, domain="ai.onnx.ml", offset=[float(number) for number in random.standard_normal(features)],
                        scale=[1.5] * features)
     label, scores = graph.node("TreeEnsembleClassifier", value, outputs=2, domain="ai.onnx.ml", post_transform="NONE",
                                classlabels_int64s=list(range(classes)), **tree_nodes(random, 12, 5, features, classes))

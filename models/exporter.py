@@ -76,7 +76,7 @@ class Exporter:
         return helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, [] if self.parent else self.initializers)
 
     def model(self, domains=()):
-        sets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(*each) for each in domains)]
+        sets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(name, version) for name, version in domains)]
         model = helper.make_model(self.graph(), opset_imports=sets, producer_name="pytorch", producer_version="2.1.0")
         model.ir_version = 8
         onnx.checker.check_model(model, full_check=True)

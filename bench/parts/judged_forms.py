@@ -79,8 +79,8 @@ def flat(values):
 def difference(expected, actual, limit):
     """Of two lists of outputs: the error relative to the largest element, and what differs beyond the limit."""
     expected, actual = list(flat(expected)), list(flat(actual))
-    if [one.shape for one in expected] != [one.shape for one in actual]:
-        return 0, f"shapes {[one.shape for one in actual]}, not {[one.shape for one in expected]}"
+    if [array.shape for array in expected] != [array.shape for array in actual]:
+        return 0, f"shapes {[array.shape for array in actual]}, not {[array.shape for array in expected]}"
     worst = 0.0
     for place, (a, b) in enumerate(zip(expected, actual)):
         if a.dtype != b.dtype:
@@ -101,14 +101,14 @@ def difference(expected, actual, limit):
 def compared(original, forms, feeds):
     """By form: the error, and why it does not agree."""
     reference, limit = session(original), tolerance(original)
-    expected = [reference.run(None, one) for one in feeds]
+    expected = [reference.run(None, sample) for sample in feeds]
     result = {}
     for name, file in forms.items():
         worst, reason = 0.0, ""
         try:
             form = session(file)
-            for one, right in zip(feeds, expected):
-                error, why = difference(right, form.run(None, one), limit)
+            for sample, right in zip(feeds, expected):
+                error, why = difference(right, form.run(None, sample), limit)
                 worst, reason = max(worst, error), reason or why
         except Exception as error:
             reason = "does not run: " + " ".join(str(error).split())[:200]
