@@ -127,10 +127,9 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
           "file for a line for each call and kernel (backend_cuda/libraries/library_call.h)")
       ->needs(libraries);
   command
-      ->add_flag(
-          "--cut", arguments->request.cuts,
-          "with --call-costs: also the cut into library calls and persistent kernels that "
-          "`lemma emit --library-calls` would choose")
+      ->add_flag("--cut", arguments->request.cuts,
+                 "with --call-costs: also the cut into library calls and persistent kernels that "
+                 "`lemma emit --library-calls` would choose")
       ->needs(libraries);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->callback([arguments, &exit_code] { exit_code = run_schedule(*arguments); });

@@ -60,12 +60,19 @@ class ContainerNode {
     if (op == "SequenceInsert") elements = with_inserted();
     if (op == "SequenceErase") elements = with_erased();
     if (op == "SplitToSequence") elements = parts();
-    if (elements && elements->size() <= longest_known)
+    if (elements && elements->size() <= longest_known && are_of_one_type(*elements))
       known_.set_sequence(output, std::move(*elements));
     if (op == "Optional") known_.set_optional(output, operand(0));
   }
 
  private:
+  /// A sequence of elements of different types is not valid.
+  bool are_of_one_type(const Values& elements) const {
+    return std::all_of(elements.begin(), elements.end(), [&](ValueId element) {
+      return builder_.graph().type(element).data_type ==
+             builder_.graph().type(elements.front()).data_type;
+    });
+  }
   ValueId operand(std::size_t i) const {
     return i < operands_.size() ? operands_[i] : ValueId::none();
   }

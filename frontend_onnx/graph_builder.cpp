@@ -171,6 +171,11 @@ Result<bool> GraphBuilder::add_constant_node(const NodeMessage& node) {
 
 namespace {
 
+bool is_constant_node(const NodeMessage& node) {
+  return node.op_type() == "Constant" && canonical_domain(node.domain()).empty() &&
+         node.output_size() == 1 && !node.output(0).empty();
+}
+
 /// Null if the node is no If, or its condition is no constant.
 const ::onnx::GraphProto* taken_branch(const NodeMessage& node, const Constant* condition) {
   if (node.op_type() != "If" || !canonical_domain(node.domain()).empty()) return nullptr;
@@ -186,8 +191,20 @@ const ::onnx::GraphProto* taken_branch(const NodeMessage& node, const Constant* 
 
 }  // namespace
 
+NameMap GraphBuilder::constants_of(const ::onnx::GraphProto& body, const NameMap& names) {
+  NameMap constants;
+  const auto take = [&](const std::string& name) {
+    if (const auto known = names.find(name); known != names.end()) constants.insert(*known);
+  };
+  for (const auto& tensor : body.initializer()) take(tensor.name());
+  for (const NodeMessage& node : body.node())
+    if (is_constant_node(node)) take(node.output(0));
+  return constants;
+}
+
 bool GraphBuilder::add_body(const ::onnx::GraphProto& body, const std::string& place,
                             NameMap& names) {
+  const NameMap given = names;
   const auto define = [&](const std::string& name) {
     if (!name.empty()) names[name] = fresh_name(fmt::format("{}/{}", place, name));
   };
@@ -195,12 +212,17 @@ bool GraphBuilder::add_body(const ::onnx::GraphProto& body, const std::string& p
     const auto entry = names.find(name);
     return entry != names.end() ? entry->second : name;
   };
-  for (const auto& tensor : body.initializer()) define(tensor.name());
-  for (const NodeMessage& inner : body.node())
-    for (const std::string& output : inner.output()) define(output);
-  for (const auto& tensor : body.initializer())
+  for (const auto& tensor : body.initializer()) {
+    if (given.contains(tensor.name())) continue;
+    define(tensor.name());
     if (!add_tensor(renamed(tensor.name()), tensor)) return false;
-  std::vector<NodeMessage> nodes(body.node().begin(), body.node().end());
+  }
+  std::vector<NodeMessage> nodes;
+  for (const NodeMessage& inner : body.node()) {
+    if (is_constant_node(inner) && given.contains(inner.output(0))) continue;
+    for (const std::string& output : inner.output()) define(output);
+    nodes.push_back(inner);
+  }
   for (NodeMessage& inner : nodes) {
     rename_captures(inner, names);
     for (std::string& input : *inner.mutable_input()) mark_used(input = renamed(input));

@@ -84,9 +84,11 @@ class GraphBuilder {
   /// cannot hold.
   Result<void> add_tensor(const std::string& name, const ::onnx::TensorProto& tensor);
   /// Adds the nodes of a body. What it defines is named anew, after `place`, since two bodies may define one name;
-  /// `names` are those of its inputs, and become those of all that it defines and of its outputs. False if something
-  /// is not understood.
+  /// `names` are those of its inputs, and of constants that were added before; they become those of all that it defines
+  /// and of its outputs. False if something is not understood.
   bool add_body(const ::onnx::GraphProto& body, const std::string& place, NameMap& names);
+  /// The names of a body's constants, which steps of a loop share. `names` are those that add_body() gave.
+  static NameMap constants_of(const ::onnx::GraphProto& body, const NameMap& names);
 
  private:
   struct Operands {

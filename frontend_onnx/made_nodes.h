@@ -1,6 +1,7 @@
 #pragma once
 // Nodes that the file does not have, which stand in the place of one of its own: steps of a loop, elements of a sequence.
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>

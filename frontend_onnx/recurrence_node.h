@@ -2,6 +2,7 @@
 // LSTM, GRU and RNN of ONNX as a file has them, with what their records leave out: lengths of sequences, peepholes, limits
 // on what activations are given, other activations, coupled gates.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

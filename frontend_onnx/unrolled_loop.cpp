@@ -121,7 +121,7 @@ class LoopUnroller {
   bool add_step(std::int64_t t, bool is_last) {
     const std::string place = fmt::format("{}/{}", place_, t);
     const auto& body = *loop_.body;
-    NameMap names;
+    NameMap names = constants_;
     const auto own_name = [&](int input) {
       return names[body.input(input).name()] =
                  builder_.fresh_name(fmt::format("{}/{}", place, body.input(input).name()));
@@ -131,6 +131,7 @@ class LoopUnroller {
       names[body.input(own_inputs + i).name()] = states_[static_cast<std::size_t>(i)];
     const std::size_t before = builder_.graph().nodes().size();
     if (!builder_.add_body(body, place, names) || builder_.has_opaque_from(before)) return false;
+    if (t == 0) constants_ = GraphBuilder::constants_of(body, names);
     if (!is_last && !take_condition(names.at(body.output(0).name()))) return false;
     for (int i = 0; i < loop_.states; ++i)
       states_[static_cast<std::size_t>(i)] = names.at(body.output(own_outputs + i).name());
@@ -174,6 +175,7 @@ class LoopUnroller {
   std::string place_;
   std::int64_t trips_ = 0;                       // at most, where it is limited
   bool goes_on_ = true;                          // there is a next step
+  NameMap constants_;                            // of the body
   std::vector<std::string> states_;              // names of the values after the last step
   std::vector<std::vector<std::string>> parts_;  // of each output that collects what steps give
 };

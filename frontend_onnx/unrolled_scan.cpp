@@ -121,7 +121,7 @@ class ScanUnroller {
 
   bool add_step(std::int64_t t, std::int64_t steps) {
     const std::string place = fmt::format("{}/{}", place_, t);
-    NameMap names;
+    NameMap names = constants_;
     for (int i = 0; i < scan_.states; ++i)
       names[scan_.body->input(i).name()] = states_[static_cast<std::size_t>(i)];
     for (int i = 0; i < scan_.inputs; ++i) {
@@ -133,6 +133,7 @@ class ScanUnroller {
     const std::size_t before = builder_.graph().nodes().size();
     if (!builder_.add_body(*scan_.body, place, names) || builder_.has_opaque_from(before))
       return false;
+    if (t == 0) constants_ = GraphBuilder::constants_of(*scan_.body, names);
     for (int i = 0; i < scan_.states; ++i)
       states_[static_cast<std::size_t>(i)] = names.at(scan_.body->output(i).name());
     for (int i = 0; i < scan_.outputs; ++i)
@@ -171,6 +172,7 @@ class ScanUnroller {
   ScanNode scan_;
   NodeMaker maker_;
   std::string place_;
+  NameMap constants_;                            // of the body
   std::vector<std::string> states_;              // names of the values after the last step
   std::vector<std::vector<std::string>> parts_;  // of each output
 };

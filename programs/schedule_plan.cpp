@@ -134,8 +134,8 @@ Result<ScheduledModel> schedule_model(const ScheduleRequest& request,
   ScheduledModel result{std::move(program), seconds.count(), cpu_seconds, std::nullopt,
                         std::nullopt};
   if (!request.libraries.empty()) {
-    LEMMA_ASSIGN_OR_RETURN(
-        const auto file, device_file(request.libraries, DevicePart::operators, "--call-costs"));
+    LEMMA_ASSIGN_OR_RETURN(const auto file,
+                           device_file(request.libraries, DevicePart::operators, "--call-costs"));
     LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
     if (request.cuts) {
       LEMMA_ASSIGN_OR_RETURN(result.regions,

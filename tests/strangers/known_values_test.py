@@ -21,6 +21,7 @@ import numpy  # noqa: E402
 import onnx  # noqa: E402
 import onnx.parser  # noqa: E402
 import onnxruntime  # noqa: E402
+from onnx import numpy_helper  # noqa: E402
 
 LEMMA = None
 INPUTS = 3  # on which results are compared
@@ -144,6 +145,8 @@ LEFT = {
                                     "y = SequenceAt (s, i)"), "SequenceAt"),
     "position_below_range": (model("a = Neg (x) s = SequenceConstruct (x, a) " + integer("i", -3) +
                                    "y = SequenceAt (s, i)"), "SequenceAt"),
+    "elements_of_two_types": (model("a = Cast <to = 11> (x) s = SequenceConstruct (x, a) " + integer("i", 0) +
+                                    "y = SequenceAt (s, i)"), "SequenceAt"),
     "element_of_none": (model("e = SequenceEmpty <dtype = 1> () " + integer("i", 0) + "a = SequenceAt (e, i) "
                               "y = Add (a, x)"), "SequenceAt"),
     "sequence_is_an_output": (model("s = SplitToSequence <axis = 0> (x) a = Relu (x) y = Relu (a)", "float[4] x",
@@ -170,7 +173,7 @@ LEFT = {
     "not_understood": (model(integer("n", 3) + ALWAYS + loop(GOES_ON + "r = RandomNormalLike (s) t = Add (r, s)")),
                        "Loop"),
 }
-RANDOM_OR_UNDEFINED = {"position_out_of_range", "position_below_range", "element_of_none", "parts_of_another_size",
+RANDOM_OR_UNDEFINED = {"position_out_of_range", "elements_of_two_types", "position_below_range", "element_of_none", "parts_of_another_size",
                        "contents_of_none", "never_ends", "not_understood"}
 
 
@@ -264,6 +267,21 @@ class KnownValues(unittest.TestCase):
         self.compare(source, target, message)
         source, target = self.written("long", message, ["simplify", "--no-second-judge"])
         self.assertEqual([node.op_type for node in onnx.load(target).graph.node], ["Loop"])
+        self.compare(source, target, message)
+
+    def test_steps_share_the_constants_of_the_body(self):
+        message = model(integer("n", 8) + ALWAYS + loop(GOES_ON + "w = Constant <value = float[1] {0.5}> () "
+                                                        "a = Mul (s, w) b = Mul (a, k) t = Sin (b)"))
+        body = message.graph.node[-1].attribute[0].g
+        generator = numpy.random.default_rng(1)
+        weight = [generator.standard_normal(5000).astype(numpy.float32) for _ in range(2)]
+        body.node[1].attribute[0].t.CopyFrom(numpy_helper.from_array(weight[0]))
+        body.initializer.append(numpy_helper.from_array(weight[1], "k"))
+        for value in (message.graph.input[0], message.graph.output[0], body.input[2], body.output[1]):
+            value.type.tensor_type.shape.dim[0].dim_value = 5000
+        source, target = self.written("weights", message, ["simplify", "--no-second-judge"])
+        self.assertNotIn("Loop", operators(onnx.load(target).graph))
+        self.assertLess(target.stat().st_size, source.stat().st_size + 4096)
         self.compare(source, target, message)
 
     def test_left(self):
