@@ -10,6 +10,7 @@ using lowering::TermNumber;
 std::optional<PairSum> find_pair_sum(const lowering::LoweredOutput& nest, TermNumber id) {
   const lowering::TermGraph& graph = nest.graph;
   const Term& sum = graph.term(id);
+  if (!is_reduction(sum.kind)) return std::nullopt;
   const auto product = lowering::summed_product(graph, sum);
   if (!product || sum.type != DataType::i16 || graph.extent(sum.bound.back()) != 2)
     return std::nullopt;
@@ -30,6 +31,12 @@ std::optional<PairSum> find_pair_sum(const lowering::LoweredOutput& nest, TermNu
   return pairs;
 }
 
+bool has_pair_sum(const lowering::LoweredOutput& nest) {
+  for (TermNumber id = 0; id < nest.graph.size(); ++id)
+    if (find_pair_sum(nest, id)) return true;
+  return false;
+}
+
 bool is_read_in_pairs(const lowering::LoweredOutput& nest, TermNumber read) {
   for (TermNumber id = read + 1; id < nest.graph.size(); ++id)
     if (const auto pairs = find_pair_sum(nest, id))
@@ -39,8 +46,7 @@ bool is_read_in_pairs(const lowering::LoweredOutput& nest, TermNumber read) {
 
 std::int64_t step_in_pairs(const lowering::LoweredOutput& nest, TermNumber read,
                            lowering::LoopVariable variable) {
-  const std::int64_t step =
-      nest.graph.address(nest.graph.term(read)).coefficient(variable);
+  const std::int64_t step = nest.graph.address(nest.graph.term(read)).coefficient(variable);
   return step % 2 == 0 ? step / 2 : 0;
 }
 

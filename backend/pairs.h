@@ -19,6 +19,9 @@ std::optional<PairSum> find_pair_sum(const lowering::LoweredOutput& nest, loweri
 /// Whether the nest has such a sum that the term is a factor of.
 bool is_read_in_pairs(const lowering::LoweredOutput& nest, lowering::TermNumber read);
 
+/// Whether any term of the nest is such a sum.
+bool has_pair_sum(const lowering::LoweredOutput& nest);
+
 /// The step between neighbours along a loop, in pairs; 0 where it is no whole number of them.
 std::int64_t step_in_pairs(const lowering::LoweredOutput& nest, lowering::TermNumber read,
                            lowering::LoopVariable variable);

@@ -4,12 +4,13 @@
 
 namespace lemma {
 
-std::vector<bool> weight_only_nodes(const Graph& graph) {
+std::vector<bool> weight_only_nodes(const Graph& graph, bool with_stored_forms) {
   std::vector<bool> weight_only(graph.node_count(), false);
   for (std::uint32_t i = 0; i < graph.node_count(); ++i) {
     const Node& node = graph.node({i});
     if (node.kind == NodeKind::constant) weight_only[i] = true;
-    if (node.kind != NodeKind::operation || graph.op(node).has(not_folded)) continue;
+    if (node.kind != NodeKind::operation || (!with_stored_forms && graph.op(node).has(not_folded)))
+      continue;
     weight_only[i] = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
       return input.is_none() || weight_only[graph.producer(input).v];
     });

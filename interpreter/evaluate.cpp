@@ -7,6 +7,7 @@
 
 #include "interpreter/contraction.h"
 #include "interpreter/elements.h"
+#include "interpreter/evaluate_algorithm.h"
 #include "interpreter/run.h"
 #include "lowering/lower.h"
 
@@ -60,6 +61,35 @@ Result<bool> compute_contractions(LoweredOutput& terms, Operands& operands, std:
   return false;
 }
 
+/// The reductions that an algorithm computes without going through all terms for each element become reads of their values.
+void compute_algorithms(LoweredOutput& terms, Operands& operands,
+                        const EvaluationOptions& options) {
+  const std::vector<LoopVariable> all_axes = terms.axes;
+  for (const TermNumber id : evaluated_reductions(terms.graph, terms.root)) {
+    const auto algorithm = lowering::find_algorithm(terms.graph, id, all_axes);
+    if (!algorithm) continue;
+    const Term reduction = terms.graph.term(id);
+    std::vector<LoopVariable> axes;
+    Sizes sizes;
+    std::vector<Linear> indices;
+    for (const LoopVariable v : all_axes) {
+      if ((reduction.depends & set_of(v)) == 0) continue;
+      axes.push_back(v);
+      sizes.push_back(terms.graph.extent(v));
+      indices.push_back(Linear::atom(v));
+    }
+    const auto size = static_cast<std::size_t>(element_count(sizes)) * lane_size(reduction.lanes);
+    std::unique_ptr<std::byte[]> memory(new std::byte[size]);
+    if (!evaluate_algorithm(terms.graph, id, *algorithm, axes, operands.bytes, memory.get(),
+                            options))
+      continue;
+    const std::uint32_t input = terms.graph.add_input({reduction.type, sizes, true});
+    terms.graph.replace_by_read(id, input, std::move(indices));
+    operands.bytes.push_back(memory.get());
+    operands.computed.push_back(std::move(memory));
+  }
+}
+
 /// Sizes multiply to a number of bytes that some machine may have.
 Result<void> check_size(const Sizes& sizes) {
   constexpr std::int64_t limit = std::int64_t{1} << 44;  // elements of at most 8 bytes
@@ -90,6 +120,7 @@ Result<Tensor> evaluate_output(const Definition& definition, const DefinedOutput
       LEMMA_ASSIGN_OR_RETURN(terms,
                              lower(definition, output, std::move(views), options.domain, parts));
     }
+    compute_algorithms(terms, operands, options);
     LEMMA_ASSIGN_OR_RETURN(const bool finished,
                            compute_contractions(terms, operands, out, options));
     if (finished) return result;

@@ -124,9 +124,8 @@ class SelectionTerms {
   TermNumber comes_before(TermNumber y, LoopVariable other, TermNumber x, LoopVariable candidate,
                           bool takes_largest) {
     const TermNumber above = is_above(x, y), below = is_above(y, x);
-    const TermNumber is_first =
-        boolean(Kind::less, {graph_.linear(Linear::atom(other)),
-                             graph_.linear(Linear::atom(candidate))});
+    const TermNumber is_first = boolean(
+        Kind::less, {graph_.linear(Linear::atom(other)), graph_.linear(Linear::atom(candidate))});
     const TermNumber is_tied = boolean(Kind::logical_and, {negated(above), negated(below)});
     return boolean(Kind::logical_or, {takes_largest ? below : above,
                                       boolean(Kind::logical_and, {is_tied, is_first})});
@@ -272,8 +271,7 @@ std::optional<Algorithm> find_algorithm(const TermGraph& graph, TermNumber reduc
 
 VariableSet joint_axes(const Algorithm& algorithm) {
   if (const auto* scan = std::get_if<Scan>(&algorithm)) return set_of(scan->axis);
-  if (const auto* selection = std::get_if<Selection>(&algorithm))
-    return set_of(selection->axis);
+  if (const auto* selection = std::get_if<Selection>(&algorithm)) return set_of(selection->axis);
   VariableSet axes = 0;
   for (const Scatter::Target& target : std::get<Scatter>(algorithm).targets)
     axes |= set_of(target.axis);

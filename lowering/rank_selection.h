@@ -42,9 +42,7 @@ class RankSelection {
   }
 
  private:
-  static bool is_ahead(Value a, Value b) {
-    return takes_largest ? is_above(a, b) : is_above(b, a);
-  }
+  static bool is_ahead(Value a, Value b) { return takes_largest ? is_above(a, b) : is_above(b, a); }
 
   bool comes_before(std::int64_t a, std::int64_t b) const {
     const Value x = element_(a), y = element_(b);

@@ -222,7 +222,7 @@ FoldOptions fold_without_growth(FoldOptions options, double bytes) {
 }
 
 Result<Graph> fold_constants(const Graph& graph, const FoldOptions& options) {
-  const std::vector<bool> weight_only = weight_only_nodes(graph);
+  const std::vector<bool> weight_only = weight_only_nodes(graph, options.folds_stored_forms);
   Graph folded;
   folded.set_name(graph.name());
   std::vector<ValueId> known(graph.value_count(), ValueId::none());

@@ -18,6 +18,8 @@ struct FoldOptions {
   double free_bytes = 4096;
   /// The same as a part of the bytes of all constants; what is more counts.
   double free_share = 0.01;
+  /// Also what says how weights are stored (weight_only.h).
+  bool folds_stored_forms = false;
   /// Operators whose results stay computed, as folded_operator() names them (facts/weight_only.h): runtimes disagree on
   /// them.
   std::set<std::string> left_computed = {};

@@ -36,17 +36,17 @@ constexpr ComputationPass computation_list[] = {
        if (by == ReadBy::lanes) return graph;
        return separate_algorithms(std::move(graph));
      }},
-    {"pair_integers", always,
-     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
-       if (by == ReadBy::lanes) return graph;
-       return pair_integers(std::move(graph));
-     }},
     {"split_by_stride", always,
      [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
        if (by == ReadBy::lanes) return graph;
        return split_by_stride(std::move(graph));
      }},
     {"store_padding", always, plain<store_padding>},
+    {"pair_integers", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return pair_integers(std::move(graph));
+     }},
     {"tile_windows", [](const CompileOptions& options) { return options.tiles_windows; },
      [](ComputationGraph graph, const CompileOptions& options, ReadBy) {
        return tile_windows(std::move(graph), options.domain);

@@ -52,7 +52,8 @@ class ElementWriter {
   void declare_partial_results(TermNumber id, const std::string& type, const std::string& neutral);
   Result<void> write_reduction(TermNumber id, const std::string& type);
   /// Whether the terms of a minimum or maximum lie side by side, so that parts of them are compared in lanes.
-  bool has_terms_in_lanes(const lowering::Term& reduction, const std::vector<RegionId>& loops) const;
+  bool has_terms_in_lanes(const lowering::Term& reduction,
+                          const std::vector<RegionId>& loops) const;
   Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral);
   Result<void> write_combination(TermNumber id, const lowering::Term& term);
   Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);

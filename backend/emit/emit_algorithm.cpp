@@ -50,14 +50,12 @@ class AlgorithmWriter {
         std::find(is_target.begin(), is_target.end(), true) - is_target.begin());
     open_axes(0, nest_.axes.size());
     const Term& otherwise = nest_.graph.term(scatter.otherwise);
-    LEMMA_ASSIGN_OR_RETURN(const std::string value,
-                           constant_text(otherwise.bits, otherwise.lanes));
+    LEMMA_ASSIGN_OR_RETURN(const std::string value, constant_text(otherwise.bits, otherwise.lanes));
     store(value);
     source_.close(std::exchange(open_, 0));
     open_axes(0, first_target);
     for (const LoopVariable v : reduction_.bound)
-      open(source::counting_loop(variable_name(v), "0",
-                                 fmt::format("{}", nest_.graph.extent(v))));
+      open(source::counting_loop(variable_name(v), "0", fmt::format("{}", nest_.graph.extent(v))));
     // What is the same along the inner axes comes before their loops.
     lowering::VariableSet inner = 0;
     for (std::size_t axis = first_target; axis < nest_.axes.size(); ++axis)
@@ -74,8 +72,8 @@ class AlgorithmWriter {
         if (belongs_here(target.index)) LEMMA_RETURN_IF_ERROR(open_target(target));
     }
     const std::string element = fmt::format("{}[{}]", result_, linear_text(nest_.graph, place()));
-    source_.add(source::constant(computed_, "before", fmt::format("static_cast<{}>({})", computed_,
-                                                                  element)));
+    source_.add(source::constant(computed_, "before",
+                                 fmt::format("static_cast<{}>({})", computed_, element)));
     source_.add(source::Declaration{.type = computed_, .name = "total"});
     LEMMA_RETURN_IF_ERROR(add_term(scatter.element, "before", "total"));
     store("total");
@@ -91,19 +89,18 @@ class AlgorithmWriter {
     LEMMA_ASSIGN_OR_RETURN(ElementSource element, element_of(selection.element));
     source::Lambda value = {{{"std::int64_t", variable_name(selection.candidate)}},
                             std::move(element.statements)};
-    value.body.push_back(source::Return{
-        is_unsigned ? fmt::format("static_cast<std::uint64_t>({})", element.value)
-                    : std::move(element.value)});
+    value.body.push_back(
+        source::Return{is_unsigned ? fmt::format("static_cast<std::uint64_t>({})", element.value)
+                                   : std::move(element.value)});
     source_.add(source::LambdaDeclaration{"element", "", {}, {std::move(value)}});
-    const std::string address =
-        fmt::format("&{}[{}]", result_, linear_text(nest_.graph, place()));
+    const std::string address = fmt::format("&{}[{}]", result_, linear_text(nest_.graph, place()));
     source::Lambda place_of_rank = {{{"std::int64_t", variable_name(selection.axis)}}, {}};
     place_of_rank.body.push_back(source::Return{address});
     source_.add(source::LambdaDeclaration{"place", "", {}, {std::move(place_of_rank)}});
-    source_.add(source::Call{
-        fmt::format("select_by_rank<{}>", selection.takes_largest),
-        {fmt::format("{}", nest_.graph.extent(selection.candidate)),
-         fmt::format("{}", nest_.graph.extent(selection.axis)), "element", "place"}});
+    source_.add(
+        source::Call{fmt::format("select_by_rank<{}>", selection.takes_largest),
+                     {fmt::format("{}", nest_.graph.extent(selection.candidate)),
+                      fmt::format("{}", nest_.graph.extent(selection.axis)), "element", "place"}});
     return closed();
   }
 
@@ -134,13 +131,14 @@ class AlgorithmWriter {
     }
     store("total");
     source_.otherwise();
-    source_.add(source::Declaration{
-        .type = computed_,
-        .name = "total",
-        .value = fmt::format("static_cast<{}>({}[{}])", computed_, result_,
-                             linear_text(nest_.graph, before))});
-    declare_position(scan.position,
-                     place_text(scan) + (!scan.is_exclusive ? "" : scan.is_reverse ? " + 1" : " - 1"));
+    source_.add(
+        source::Declaration{.type = computed_,
+                            .name = "total",
+                            .value = fmt::format("static_cast<{}>({}[{}])", computed_, result_,
+                                                 linear_text(nest_.graph, before))});
+    declare_position(scan.position, place_text(scan) + (!scan.is_exclusive ? ""
+                                                        : scan.is_reverse  ? " + 1"
+                                                                           : " - 1"));
     LEMMA_RETURN_IF_ERROR(add_term(scan.element, "total", "total"));
     store("total");
     return {};
@@ -256,9 +254,8 @@ class AlgorithmWriter {
     LEMMA_ASSIGN_OR_RETURN(const std::string value, add_value(target.index));
     const std::string axis = variable_name(target.axis);
     source_.add(source::constant("std::int64_t", axis, value));
-    open(source::Guard{fmt::format("is_inside({}, {})", axis, nest_.graph.extent(target.axis)),
-                       {},
-                       {}});
+    open(source::Guard{
+        fmt::format("is_inside({}, {})", axis, nest_.graph.extent(target.axis)), {}, {}});
     return {};
   }
 
@@ -282,7 +279,9 @@ class AlgorithmWriter {
 Result<Statements> emit_algorithm(const LoweredOutput& nest, const lowering::Algorithm& algorithm,
                                   const std::vector<LoopBounds>& bounds, std::string_view result) {
   return std::visit(
-      [&](const auto& each) { return AlgorithmWriter(nest, bounds, result).write(each); },
+      [&](const auto& recognized) {
+        return AlgorithmWriter(nest, bounds, result).write(recognized);
+      },
       algorithm);
 }
 

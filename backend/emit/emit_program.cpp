@@ -173,7 +173,8 @@ std::string kernels_header(const std::string& text, bool has_residues) {
   return "#pragma once\n"
          "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
          "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n#include "
-         "\"half_types.h\"\n#include \"rank_selection.h\"\n#include \"scalar_operations.h\"\n#include \"vectors.h\"\n" +
+         "\"half_types.h\"\n#include \"rank_selection.h\"\n#include "
+         "\"scalar_operations.h\"\n#include \"vectors.h\"\n" +
          std::string(has_residues ? "#include \"residues.h\"\n" : "") +
          "\nnamespace {\n\nusing namespace lemma::lowering;\n\n"
          "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"

@@ -196,6 +196,8 @@ Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned6
 /// Whether the function has a form in parts/fast_functions.h.
 static bool has_fast_form(ScalarFunction function) {
   return function == ScalarFunction::exp || function == ScalarFunction::tanh ||
+         function == ScalarFunction::sin || function == ScalarFunction::cos ||
+         function == ScalarFunction::log || function == ScalarFunction::atan ||
          function == ScalarFunction::erf;
 }
 

@@ -12,7 +12,7 @@ namespace lemma::backend {
 struct VectorReduction {
   lowering::TermNumber across = 0;
   std::optional<lowering::TermNumber> down;
-  std::int64_t step = 1;  // in memory, from lane to lane
+  std::int64_t step = 1;   // in memory, from lane to lane
   bool has_pairs = false;  // of integers (backend/pairs.h); the step is one of pairs then
 };
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/lower/substitute.h"
 #include "backend/lower/copy_definition.h"
+#include "backend/lower/substitute.h"
 
 namespace lemma::backend {
 

@@ -55,9 +55,9 @@ class IntegerTerms {
   std::int64_t value_of(const Linear& form) const {
     std::int64_t sum = form.constant;
     for (const auto& [atom, factor] : form.terms)
-      sum += factor * (atom < lowering::first_term_atom
-                           ? variables_[atom]
-                           : values_[atom - lowering::first_term_atom]);
+      sum +=
+          factor * (atom < lowering::first_term_atom ? variables_[atom]
+                                                     : values_[atom - lowering::first_term_atom]);
     return sum;
   }
 

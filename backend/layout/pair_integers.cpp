@@ -48,20 +48,21 @@ std::vector<bool> variables_below(const Definition& definition, ExpressionId roo
 /// A sum of products of small whole numbers.
 struct Product {
   ExpressionId sum, product;
-  std::optional<ExpressionId> guard;
 };
 
 /// A factor as a tensor: the computation of its elements, and where each product reads it.
 struct FactorTensor {
-  Computation computation;  // without a result; its axes are those of the tensor
-  std::size_t axis = 0;     // that goes with the variable of the sum
+  Computation computation;            // without a result; its axes are those of the tensor
+  std::size_t axis = 0;               // that goes with the variable of the sum
   std::vector<ExpressionId> indices;  // of the definition with the sum
 };
 
 class Pairing {
  public:
   explicit Pairing(ComputationGraph graph)
-      : graph_(std::move(graph)), ranges_(whole_numbers(graph_)), producers_(graph_.buffers.size()) {}
+      : graph_(std::move(graph)),
+        ranges_(whole_numbers(graph_)),
+        producers_(graph_.buffers.size()) {}
 
   ComputationGraph run() {
     std::vector<Computation> before = std::exchange(graph_.computations, {});
@@ -79,7 +80,6 @@ class Pairing {
     if (!product) return false;
     for (const VariableId k : definition.node(product->sum).bound) {
       if (definition.extent(k).offset() < 4) continue;
-      if (product->guard && variables_below(definition, *product->guard)[k.v]) continue;
       std::vector<FactorTensor> factors;
       for (const ExpressionId operand : definition.node(product->product).operands)
         if (auto factor = factor_of(computation, operand, k)) factors.push_back(std::move(*factor));
@@ -114,15 +114,7 @@ class Pairing {
     const Definition& definition = computation.definition;
     const ExpressionNode& node = definition.node(sum);
     if (node.kind != Kind::sum) return std::nullopt;
-    Product result{sum, node.operands[0], std::nullopt};
-    if (const ExpressionNode& body = definition.node(result.product); body.kind == Kind::select) {
-      const ExpressionNode& otherwise = definition.node(body.operands[2]);
-      if ((otherwise.kind != Kind::real_constant && otherwise.kind != Kind::integer_constant) ||
-          otherwise.real != 0 || otherwise.integer != 0)
-        return std::nullopt;
-      result.guard = body.operands[0];
-      result.product = body.operands[1];
-    }
+    const Product result{sum, node.operands[0]};
     if (definition.node(result.product).kind != Kind::multiply) return std::nullopt;
     double terms = 1, most = 1, elements = 1;
     for (const VariableId v : node.bound)
@@ -187,8 +179,8 @@ class Pairing {
     if (!term) return false;
     const Linear form = terms.form(*term);
     if (form.coefficient(*loop) != 1 || form.constant % 2 != 0) return false;
-    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& each) {
-      return each.first == *loop || each.second % 2 == 0;
+    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+      return term.first == *loop || term.second % 2 == 0;
     });
   }
 
@@ -196,8 +188,7 @@ class Pairing {
   static std::vector<VariableId> in_reading_order(const Computation& whole, VariableId k) {
     const DefinedOutput& output = output_of(whole);
     std::vector<VariableId> variables;
-    if (!output.axes.empty())
-      variables.assign(output.axes.begin(), output.axes.end() - 1);
+    if (!output.axes.empty()) variables.assign(output.axes.begin(), output.axes.end() - 1);
     for (const ExpressionNode& node : whole.definition.nodes())
       if (is_reduction(node.kind) &&
           std::find(node.bound.begin(), node.bound.end(), k) != node.bound.end())
@@ -208,8 +199,8 @@ class Pairing {
     return variables;
   }
 
-  static std::optional<FactorTensor> factor_of_expression(const Computation& whole,
-                                                          ExpressionId id, VariableId k) {
+  static std::optional<FactorTensor> factor_of_expression(const Computation& whole, ExpressionId id,
+                                                          VariableId k) {
     const Definition& definition = whole.definition;
     const std::vector<bool> is_reached = reachable_expressions(definition, id);
     for (std::size_t i = 0; i <= id.v; ++i) {
@@ -251,10 +242,29 @@ class Pairing {
     Computation computation = factor.computation;
     while (substitute_one(computation)) {
     }
-    const auto integers = in_integers(computation, factor.axis);
+    const auto integers = in_integers(computation);
     if (!integers) return std::nullopt;
-    computation = *integers;
-    std::string key = text(computation.definition);
+    lowering::Sizes sizes;
+    for (const VariableId axis : output_of(*integers).axes)
+      sizes.push_back(integers->definition.extent(axis).offset());
+    const bool is_last = factor.axis + 1 == sizes.size();
+    const bool has_gap = sizes[factor.axis] % 2 != 0;
+    lowering::Sizes paired = sizes;
+    paired[factor.axis] = (sizes[factor.axis] + 1) / 2;
+    paired.push_back(2);
+    // Pairs along the last axis are neighbours anyway.
+    if (is_last && !has_gap) return stored(*integers, paired);
+    const BufferNumber unpaired = stored(*integers, sizes);
+    Computation pairs;
+    pairs.operands = {unpaired};
+    pairs.views = {{DataType::i16, sizes, false}};
+    pairs.definition = pairing_of(sizes, factor.axis);
+    return stored(std::move(pairs), paired);
+  }
+
+  /// A buffer of a computation of i16: weights, if it reads only weights.
+  BufferNumber stored(Computation computation, const lowering::Sizes& sizes) {
+    std::string key = text(computation.definition) + fmt::format(" {}", fmt::join(sizes, ", "));
     for (std::size_t i = 0; i < computation.operands.size(); ++i)
       key += fmt::format("\n{} [{}]", computation.operands[i],
                          fmt::join(computation.views[i].sizes, ", "));
@@ -262,23 +272,17 @@ class Pairing {
         stored_.try_emplace(key, static_cast<BufferNumber>(graph_.buffers.size()));
     if (!is_new) return at->second;
     Buffer buffer;
-    buffer.name = factor_name(computation) + " in pairs";
+    buffer.name = factor_name(computation) + " as integers";
     buffer.type = DataType::i16;
+    buffer.sizes = sizes;
     buffer.elements = 1;
-    const Computation& unpaired = factor.computation;
-    for (const VariableId axis : output_of(unpaired).axes) {
-      const std::int64_t extent = unpaired.definition.extent(axis).offset();
-      buffer.sizes.push_back(buffer.sizes.size() == factor.axis ? (extent + 1) / 2 : extent);
-      buffer.elements *= buffer.sizes.back();
-    }
-    buffer.sizes.push_back(2);
-    buffer.elements *= 2;
-    if (auto contents = integer_weights(computation, graph_.buffers, buffer.sizes)) {
+    for (const std::int64_t size : sizes) buffer.elements *= size;
+    if (auto contents = integer_weights(computation, graph_.buffers, sizes)) {
       buffer.memory = Memory::weights;
       buffer.contents = std::move(*contents);
     } else {
       computation.name = buffer.name;
-      computation.description = "pairs";
+      computation.description = "integers";
       computation.result = at->second;
       computation.is_stored = true;
       graph_.computations.push_back(std::move(computation));
@@ -287,10 +291,52 @@ class Pairing {
     return at->second;
   }
 
+  /// Elements of an axis in pairs along it, the last one with 0 if it is alone. Both elements of a pair are cases of one place
+  /// (backend/cases.h).
+  static Definition pairing_of(const lowering::Sizes& sizes, std::size_t axis) {
+    DefinitionBuilder builder;
+    std::vector<Expression> axes;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      axes.push_back(builder.variable(i == axis ? (sizes[i] + 1) / 2 : sizes[i]));
+    const Expression element = builder.variable(2);
+    const auto element_at = [&](std::int64_t number) {
+      std::vector<Expression> indices = axes;
+      indices[axis] = axes[axis] * Dimension(2) + Dimension(number);
+      return builder.read(0, DataType::i16, std::move(indices));
+    };
+    Expression second = element_at(1);
+    if (sizes[axis] % 2 != 0)
+      second =
+          builder.select(axes[axis] * Dimension(2) + Dimension(1) < builder.integer(sizes[axis]),
+                         second, builder.integer(0, DataType::i16));
+    const Expression value = builder.select(element == builder.integer(0), element_at(0), second);
+    axes.push_back(element);
+    builder.output(axes, value);
+    return std::move(builder).finish();
+  }
+
   std::string factor_name(const Computation& computation) const {
     for (const BufferNumber operand : computation.operands)
       if (operand != no_buffer) return graph_.buffers[operand].name;
     return "constant";
+  }
+
+  /// Reads of an operand of one element, under whatever shape, with the sizes of its buffer.
+  static Computation with_plain_reads(const Computation& computation, std::uint32_t input,
+                                      const Buffer& buffer) {
+    Computation result = computation;
+    result.views[input].sizes = buffer.sizes;
+    result.output = 0;
+    result.definition = copied_output(
+        computation.definition, computation.output, [&](DefinitionBuilder& builder) -> Replace {
+          return [&](ExpressionId id, const std::vector<Expression>&) -> std::optional<Expression> {
+            const ExpressionNode& node = computation.definition.node(id);
+            if (node.kind != Kind::read || node.input != input) return std::nullopt;
+            return builder.read(input, node.type,
+                                std::vector<Expression>(buffer.sizes.size(), builder.integer(0)));
+          };
+        });
+    return result;
   }
 
   /// Takes the definition of an operand of a real type into its place.
@@ -298,16 +344,18 @@ class Pairing {
     constexpr std::size_t most_nodes = 60;
     for (std::uint32_t i = 0; i < computation.operands.size(); ++i) {
       const BufferNumber operand = computation.operands[i];
-      if (operand == no_buffer || !is_real(graph_.buffers[operand].type) ||
-          !producers_[operand])
+      if (operand == no_buffer || !is_real(graph_.buffers[operand].type) || !producers_[operand])
         continue;
       const Computation& producer = (*before_)[*producers_[operand]];
       const std::vector<ExpressionNode>& nodes = producer.definition.nodes();
       const bool has_reduction = std::any_of(
           nodes.begin(), nodes.end(), [](const auto& node) { return is_reduction(node.kind); });
-      if (has_reduction || nodes.size() + computation.definition.nodes().size() > most_nodes ||
-          computation.views[i].sizes != graph_.buffers[operand].sizes)
+      if (has_reduction || nodes.size() + computation.definition.nodes().size() > most_nodes)
         continue;
+      if (computation.views[i].sizes != graph_.buffers[operand].sizes) {
+        if (graph_.buffers[operand].elements != 1) continue;
+        computation = with_plain_reads(computation, i, graph_.buffers[operand]);
+      }
       computation = substitute(computation, i, producer);
       computation.output = 0;
       return true;
@@ -315,8 +363,8 @@ class Pairing {
     return false;
   }
 
-  /// The same elements computed in integers and stored in pairs along the axis, after the last number one of 0 if it is alone.
-  std::optional<Computation> in_integers(const Computation& computation, std::size_t axis) {
+  /// The same elements computed in integers.
+  std::optional<Computation> in_integers(const Computation& computation) {
     const Definition& before = computation.definition;
     if (!computes_in_integers(before)) return std::nullopt;
     Computation result = computation;
@@ -328,52 +376,14 @@ class Pairing {
       result.operands[i] = *whole;
       result.views[i].type = DataType::i32;
     }
-    result.definition = paired(before, output_of(computation), axis);
-    result.output = 0;
-    return result;
-  }
-
-  /// The elements of integers in pairs. Where the axis is the last one, pairs are neighbours anyway; else both elements of a
-  /// pair are cases of one place (backend/cases.h).
-  static Definition paired(const Definition& before, const DefinedOutput& output,
-                           std::size_t axis) {
+    const ExpressionId root = output_of(computation).value;
     DefinitionBuilder builder;
     std::vector<Expression> axes;
     std::map<std::uint32_t, Expression> variables;
-    const bool is_last = axis + 1 == output.axes.size();
-    const std::int64_t extent = before.extent(output.axes[axis]).offset();
-    const std::int64_t pairs = (extent + 1) / 2;
-    for (std::size_t i = 0; i < output.axes.size(); ++i) {
-      const VariableId v = output.axes[i];
-      axes.push_back(builder.variable(i != axis ? before.extent(v)
-                                      : is_last ? Dimension(2 * pairs)
-                                                : Dimension(pairs)));
+    for (const VariableId v : output_of(computation).axes) {
+      axes.push_back(builder.variable(before.extent(v)));
       variables.emplace(v.v, axes.back());
     }
-    const auto element_at = [&](Expression place, bool may_be_outside) {
-      variables.insert_or_assign(output.axes[axis].v, place);
-      const Expression value = integer_copy(builder, before, variables, output.value);
-      if (!may_be_outside || extent % 2 == 0) return value;
-      return builder.select(place < builder.integer(extent), value,
-                            builder.integer(0, DataType::i16));
-    };
-    Expression value;
-    if (is_last) {
-      value = element_at(axes[axis], true);
-    } else {
-      const Expression element = builder.variable(2), first = axes[axis] * Dimension(2);
-      const Expression value_of_first = element_at(first, false);
-      value = builder.select(element == builder.integer(0), value_of_first,
-                             element_at(first + Dimension(1), true));
-      axes.push_back(element);
-    }
-    builder.output(axes, value);
-    return without_unreached(std::move(builder).finish());
-  }
-
-  static Expression integer_copy(DefinitionBuilder& builder, const Definition& before,
-                                 const std::map<std::uint32_t, Expression>& variables,
-                                 ExpressionId root) {
     DefinitionCopier copier(
         builder, before, variables,
         [&](ExpressionId id, const std::vector<Expression>& operands) -> std::optional<Expression> {
@@ -383,28 +393,41 @@ class Pairing {
           if (node.kind == Kind::read && is_real(node.type))
             return builder.read(node.input, DataType::i32, operands);
           if (node.kind == Kind::cast) return builder.cast(operands[0], DataType::i32);
+          // Outermost, a choice is seen as such by those who write loops.
+          if (node.kind == Kind::select && id == root)
+            return builder.select(operands[0], builder.cast(operands[1], DataType::i16),
+                                  builder.cast(operands[2], DataType::i16));
           return std::nullopt;
         });
-    return builder.cast(copier.copy(root), DataType::i16);
+    const Expression value = copier.copy(root);
+    builder.output(
+        axes, before.node(root).kind == Kind::select ? value : builder.cast(value, DataType::i16));
+    result.definition = without_unreached(std::move(builder).finish());
+    result.output = 0;
+    return result;
   }
 
   /// Whether the same steps compute the same from integers.
   static bool computes_in_integers(const Definition& definition) {
-    return std::all_of(
-        definition.nodes().begin(), definition.nodes().end(), [](const ExpressionNode& node) {
-          switch (node.kind) {
-            case Kind::real_constant: return node.real == std::trunc(node.real);
-            case Kind::integer_constant:
-            case Kind::extent:
-            case Kind::index:
-            case Kind::read:
-            case Kind::add:
-            case Kind::subtract:
-            case Kind::multiply:
-            case Kind::cast: return true;
-            default: return false;
-          }
-        });
+    return std::all_of(definition.nodes().begin(), definition.nodes().end(),
+                       [](const ExpressionNode& node) {
+                         switch (node.kind) {
+                           case Kind::real_constant: return node.real == std::trunc(node.real);
+                           case Kind::integer_constant:
+                           case Kind::extent:
+                           case Kind::index:
+                           case Kind::read:
+                           case Kind::add:
+                           case Kind::subtract:
+                           case Kind::multiply:
+                           case Kind::select:
+                           case Kind::less:
+                           case Kind::less_equal:
+                           case Kind::logical_and:
+                           case Kind::cast: return true;
+                           default: return false;
+                         }
+                       });
   }
 
   /// Weights of a real type as integers.
@@ -462,8 +485,6 @@ class Pairing {
         builder, before, variables,
         [&](ExpressionId id, const std::vector<Expression>& operands) -> std::optional<Expression> {
           if (id == product.product) return read(0) * read(1);
-          if (product.guard && id == before.node(product.sum).operands[0])
-            return builder.select(operands[0], operands[1], builder.integer(0, DataType::i16));
           if (id != product.sum) return std::nullopt;
           return builder.cast(builder.reduce(Kind::sum, bound, operands[0]), before.node(id).type);
         });

@@ -235,8 +235,7 @@ class PartWriter {
       return std::nullopt;
     const lowering::Interval range = terms_.range(lowering::difference(terms_, term));
     const std::int64_t limit = term.kind == Kind::less ? -1 : 0;
-    const bool always =
-        range.high <= limit && (term.kind != Kind::equal || range.low >= limit);
+    const bool always = range.high <= limit && (term.kind != Kind::equal || range.low >= limit);
     const bool never = range.low > limit || (term.kind == Kind::equal && range.high < limit);
     if (!always && !never) return std::nullopt;
     return builder_.integer(always ? 1 : 0, DataType::boolean);
@@ -267,7 +266,8 @@ class PartWriter {
   DefinitionBuilder builder_;
   lowering::TermGraph terms_;
   lowering::Environment environment_;
-  std::map<std::uint32_t, Expression> new_variables_, expressions_;  // by variable of the definition
+  std::map<std::uint32_t, Expression> new_variables_,
+      expressions_;  // by variable of the definition
   std::map<std::uint32_t, Expression> by_loop_;
 };
 
@@ -359,8 +359,8 @@ class StrideSplit {
     std::vector<Expression> values;
     for (const Computation& part : parts) {
       const Buffer& buffer = graph_.buffers[part.result];
-      values.push_back(builder.read(static_cast<std::uint32_t>(result.operands.size()),
-                                    buffer.type, indices));
+      values.push_back(
+          builder.read(static_cast<std::uint32_t>(result.operands.size()), buffer.type, indices));
       result.operands.push_back(part.result);
       result.views.push_back({buffer.type, buffer.sizes, false});
     }
@@ -373,7 +373,8 @@ class StrideSplit {
 
   /// Of each so many values in a row, the one whose number is the residue of the index.
   static std::vector<Expression> chosen(DefinitionBuilder& builder, Expression axis,
-                                        std::int64_t stride, const std::vector<Expression>& values) {
+                                        std::int64_t stride,
+                                        const std::vector<Expression>& values) {
     const Expression residue = builder.floor_mod(axis, stride);
     std::vector<Expression> result;
     const auto count = static_cast<std::size_t>(stride);

@@ -9,6 +9,7 @@
 #include "backend/layout/layout.h"
 #include "backend/layout/short_rows.h"
 #include "backend/lower/copy_definition.h"
+#include "backend/pairs.h"
 
 namespace lemma::backend {
 
@@ -177,8 +178,10 @@ ComputationGraph store_windows(ComputationGraph graph) {
   std::vector<Computation> computations;
   for (Computation& computation : graph.computations) {
     const auto stepped_read = SteppedReads(computation, graph.buffers).find();
-    // Where channels are side by side, each element that is read is a single one.
-    if (stepped_read && !find_channel_lanes(computation, graph.buffers)) {
+    // Where channels are side by side, each element that is read is a single one. Pairs stay together.
+    const auto nest = nest_of(computation);
+    if (stepped_read && nest && !has_pair_sum(*nest) &&
+        !find_channel_lanes(computation, graph.buffers)) {
       const std::uint32_t input = computation.definition.node(stepped_read->read).input;
       const BufferNumber source = computation.operands[input];
       Buffer buffer;

@@ -104,8 +104,8 @@ class TurnedWeights {
     std::map<std::uint32_t, std::optional<Neighbours>> wanted;  // by input
     for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
       const lowering::Term& term = nest->graph.term(id);
-      if (term.kind != Kind::read || !(is_weight(computation, graph_.buffers, term.input) ||
-                                       is_worth_a_copy(*nest, id)) ||
+      if (term.kind != Kind::read ||
+          !(is_weight(computation, graph_.buffers, term.input) || is_worth_a_copy(*nest, id)) ||
           is_read_in_pairs(*nest, id))
         continue;
       const auto neighbours = neighbours_of(*nest, id);
@@ -300,8 +300,9 @@ class TurnedWeights {
                 indices.end());
     builder.output(axes, builder.read(0, buffer.type, indices));
     const auto number = static_cast<BufferNumber>(graph_.buffers.size());
-    Computation copy{buffer.name, "turning", std::move(builder).finish(), 0,
-                     {{buffer.type, sizes, false}}, {from}, number};
+    Computation copy{
+        buffer.name, "turning", std::move(builder).finish(), 0, {{buffer.type, sizes, false}},
+        {from},      number};
     copy.is_stored = true;
     graph_.computations.push_back(std::move(copy));
     graph_.buffers.push_back(std::move(buffer));

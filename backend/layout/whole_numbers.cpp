@@ -46,7 +46,7 @@ Range multiplied(const WholeRange& a, const WholeRange& b) {
 }
 
 Range range_of_contents(const Buffer& buffer) {
-  constexpr std::int64_t most_elements = 1 << 16;  // of parameters, which weights of real types are
+  constexpr std::int64_t most_elements = 1 << 22;  // that are looked at one by one
   if (!buffer.contents || buffer.elements == 0 || buffer.elements > most_elements)
     return std::nullopt;
   const std::vector<double> elements = buffer.contents->reals();
@@ -135,8 +135,8 @@ WholeNumbers whole_numbers(const ComputationGraph& graph) {
   }
   for (const Computation& computation : graph.computations)
     if (!ranges[computation.result])
-      ranges[computation.result] = range_of(
-          computation, computation.definition.outputs()[computation.output].value, ranges);
+      ranges[computation.result] =
+          range_of(computation, computation.definition.outputs()[computation.output].value, ranges);
   return ranges;
 }
 

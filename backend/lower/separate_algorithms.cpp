@@ -111,8 +111,7 @@ class Separation {
     return part;
   }
 
-  static std::optional<Expression> replaces_nothing(ExpressionId,
-                                                    const std::vector<Expression>&) {
+  static std::optional<Expression> replaces_nothing(ExpressionId, const std::vector<Expression>&) {
     return std::nullopt;
   }
 
@@ -221,14 +220,13 @@ class Separation {
     computation.output = 0;
     // Once more, without what the part is computed from.
     computation.definition =
-        copied_output(std::move(builder).finish(), 0, [](DefinitionBuilder&) -> Replace {
-          return replaces_nothing;
-        });
+        copied_output(std::move(builder).finish(), 0,
+                      [](DefinitionBuilder&) -> Replace { return replaces_nothing; });
   }
 
   ComputationGraph graph_;
   std::vector<std::optional<Computation>> waiting_;
-  std::map<std::string, std::size_t> wholes_;     // computations that are all of a part, by its key
+  std::map<std::string, std::size_t> wholes_;    // computations that are all of a part, by its key
   std::map<std::string, BufferNumber> results_;  // that have been added, by key
 };
 

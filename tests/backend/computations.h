@@ -12,14 +12,15 @@
 
 namespace lemma::backend {
 
-/// The outputs, one computation after the other.
-inline std::vector<interpreter::Tensor> evaluated(const ComputationGraph& graph) {
+/// The outputs for random inputs, one computation after the other.
+inline std::vector<interpreter::Tensor> evaluated(const ComputationGraph& graph,
+                                                  const interpreter::RandomRange& range = {}) {
   std::vector<interpreter::Tensor> values(graph.buffers.size());
   for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
     const Buffer& buffer = graph.buffers[i];
     if (buffer.contents) values[i] = interpreter::Tensor::of(*buffer.contents);
     if (buffer.memory == Memory::input)
-      values[i] = interpreter::random_tensor(buffer.type, buffer.sizes, 5, buffer.position);
+      values[i] = interpreter::random_tensor(buffer.type, buffer.sizes, 5, buffer.position, range);
   }
   interpreter::EvaluationOptions options;
   options.threads = 1;

@@ -42,6 +42,42 @@ TEST(FastFunctions, are_near_the_exact_ones) {
             2.5);
 }
 
+TEST(FastFunctions, of_angles_and_logarithms_are_near_the_exact_ones) {
+  EXPECT_LT(worst_error([](float x) { return fast::sin(x); }, [](double x) { return std::sin(x); }),
+            2.5);
+  EXPECT_LT(worst_error([](float x) { return fast::cos(x); }, [](double x) { return std::cos(x); }),
+            2.5);
+  EXPECT_LT(worst_error([](float x) { return fast::log(x); }, [](double x) { return std::log(x); }),
+            2.5);
+  EXPECT_LT(
+      worst_error([](float x) { return fast::atan(x); }, [](double x) { return std::atan(x); }),
+      2.5);
+}
+
+TEST(FastFunctions, of_angles_and_logarithms_have_the_limits_of_the_exact_ones) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float odd : {infinity, -infinity, nan}) {
+    EXPECT_TRUE(std::isnan(fast::sin(odd)));
+    EXPECT_TRUE(std::isnan(fast::cos(odd)));
+  }
+  EXPECT_TRUE(std::isnan(fast::log(nan)));
+  EXPECT_TRUE(std::isnan(fast::log(-infinity)));
+  EXPECT_TRUE(std::isnan(fast::log(-1.0F)));
+  EXPECT_EQ(fast::log(infinity), infinity);
+  EXPECT_EQ(fast::log(0.0F), -infinity);
+  EXPECT_EQ(fast::log(-0.0F), -infinity);
+  EXPECT_EQ(fast::log(1.0F), 0.0F);
+  EXPECT_TRUE(std::isnan(fast::atan(nan)));
+  EXPECT_EQ(fast::cos(0.0F), 1.0F);
+  for (const float sign : {1.0F, -1.0F}) {
+    EXPECT_EQ(fast::atan(sign * infinity), std::atan(sign * infinity));
+    EXPECT_EQ(std::signbit(fast::atan(sign * 0.0F)), sign < 0);
+    EXPECT_EQ(std::signbit(fast::sin(sign * 0.0F)), sign < 0);
+    EXPECT_EQ(fast::sin(sign * 0.0F), 0.0F);
+  }
+}
+
 TEST(FastFunctions, have_the_limits_of_the_exact_ones) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();

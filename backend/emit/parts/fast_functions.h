@@ -45,8 +45,12 @@ inline T multiply_add(T a, T b, T c) {
 }
 
 #ifdef EXACT_FUNCTIONS
+using lemma::lowering::functions::atan;
+using lemma::lowering::functions::cos;
 using lemma::lowering::functions::erf;
 using lemma::lowering::functions::exp;
+using lemma::lowering::functions::log;
+using lemma::lowering::functions::sin;
 using lemma::lowering::functions::tanh;
 #else
 
@@ -105,6 +109,124 @@ inline float erf(float x) {
   const float result = size < 1.0F ? near : x < 0 ? -far : far;
   return x != x ? x : result;
 }
+
+#ifdef __CUDACC__
+// A device has no table of the host, and no vectors to make.
+using lemma::lowering::functions::atan;
+using lemma::lowering::functions::cos;
+using lemma::lowering::functions::log;
+using lemma::lowering::functions::sin;
+#else
+
+/// One of two values that both are computed: compilers would make branches of a choice between long computations.
+inline float chosen(bool condition, float a, float b) {
+  const std::uint32_t mask = 0U - static_cast<std::uint32_t>(condition);
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) |
+                              (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
+
+/// log(x) = n log(2) + log(m), where m lies between the roots of 1/2 and 2.
+inline float log(float x) {
+  const bool is_tiny = x < 0x1p-126F;
+  const float normal = chosen(is_tiny, x * 0x1p23F, x);
+  const auto bits = std::bit_cast<std::int32_t>(normal);
+  constexpr std::int32_t root_of_half = 0x3f3504f3;
+  const std::int32_t exponent = (bits - root_of_half) >> 23;
+  const float m = std::bit_cast<float>(bits - exponent * 0x800000);
+  const float shift = is_tiny ? 23.0F : 0.0F, n = static_cast<float>(exponent) - shift;
+  const float r = m - 1.0F, z = r * r;
+  const float q = polynomial(r, 3.3333331174e-1F, -2.4999993993e-1F, 2.0000714765e-1F,
+                             -1.6668057665e-1F, 1.4249322787e-1F, -1.2420140846e-1F,
+                             1.1676998740e-1F, -1.1514610310e-1F, 7.0376836292e-2F);
+  const float low = multiply_add(-0.5F, z, multiply_add(n, -2.12194440e-4F, r * z * q));
+  const float result = multiply_add(n, 0.693359375F, r + low);
+  const float finite = chosen(x > FLT_MAX, x, result);
+  return chosen(x >= 0.0F, chosen(x == 0.0F, -INFINITY, finite), NAN);
+}
+
+inline float atan(float x) {
+  const float size = x < 0 ? -x : x;
+  const bool is_large = size > 2.414213562F, is_middle = size > 0.4142135624F;
+  const float below = size - 1.0F, above = size + 1.0F;
+  const float numerator = is_large ? -1.0F : is_middle ? below : size;
+  const float denominator = is_large ? size : is_middle ? above : 1.0F;
+  const float base = is_large ? 1.5707963268F : is_middle ? 0.7853981634F : 0.0F;
+  // What the base is less than the angle that it stands for.
+  const float low = is_large ? -4.37113883e-8F : is_middle ? -2.18556941e-8F : 0.0F;
+  const float r = numerator / denominator, z = r * r;
+  const float q =
+      polynomial(z, -3.33329491539e-1F, 1.99777106478e-1F, -1.38776856032e-1F, 8.05374449538e-2F);
+  const float result = base + (multiply_add(r * z, q, low) + r);
+  constexpr std::uint32_t sign = 0x80000000U;
+  const float turned = std::bit_cast<float>(std::bit_cast<std::uint32_t>(result) |
+                                            (std::bit_cast<std::uint32_t>(x) & sign));
+  return chosen(x != x, x, turned);
+}
+
+/// For each exponent of a float, 2 / pi times the unit in its last place, without multiples of 4: as three numbers of so few
+/// digits that products of the first two with the mantissa are exact.
+struct QuarterTurns {
+  double high[256] = {}, middle[256] = {}, low[256] = {};
+
+  constexpr QuarterTurns() {
+    for (int exponent = 0; exponent < 255; ++exponent) {
+      const int point = exponent - 150;
+      high[exponent] = static_cast<double>(digits(point - 1, point + 22)) * 0x1p-22;
+      middle[exponent] = static_cast<double>(digits(point + 23, point + 46)) * 0x1p-46;
+      low[exponent] = static_cast<double>(digits(point + 47, point + 98)) * 0x1p-98;
+    }
+  }
+
+  /// Binary digits of 2 / pi behind the point; the first one is digit 1.
+  static constexpr std::uint64_t digits(int first, int last) {
+    constexpr std::uint32_t words[] = {0xa2f9836eU, 0x4e441529U, 0xfc2757d1U, 0xf534ddc0U,
+                                       0xdb629599U, 0x3c439041U, 0xfe5163abU, 0xdebbc561U};
+    std::uint64_t result = 0;
+    for (int digit = first; digit <= last; ++digit) {
+      const bool is_set =
+          digit >= 1 && (words[(digit - 1) / 32] >> (31 - (digit - 1) % 32) & 1U) != 0;
+      result = result << 1U | (is_set ? 1U : 0U);
+    }
+    return result;
+  }
+};
+inline constexpr QuarterTurns quarter_turns;
+
+/// sin(x + quarters * pi / 2). An angle is a number of quarter turns and a rest of at most pi / 4, exact enough for all floats.
+template <std::uint32_t quarters>
+inline float sin_of_turned(float x) {
+  constexpr double rounder =
+      0x1.8p52;  // adding it rounds to an integer, whose last digits are those of the sum
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  // Compilers make vectors of reads from a table where the index is as wide as what is read.
+  const std::int64_t exponent = bits >> 23U & 255U;
+  const auto m = static_cast<double>(static_cast<std::int32_t>((bits & 0x7fffffU) | 0x800000U));
+  const double turns = m * quarter_turns.high[exponent], first = turns + rounder;
+  const double part = (turns - (first - rounder)) + m * quarter_turns.middle[exponent];
+  const double second = part + rounder;
+  const double rest = (part - (second - rounder)) + m * quarter_turns.low[exponent];
+  const auto far = static_cast<float>(rest * 0x1.921fb54442d18p0);
+  const auto nearest = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(first) +
+                                                  std::bit_cast<std::uint64_t>(second));
+  // The rest of a small angle is the angle itself.
+  const bool is_small = exponent < 127 - 12;
+  const float r = chosen(is_small, std::bit_cast<float>(bits & 0x7fffffffU), far);
+  const std::uint32_t quarter = (is_small ? 0U : nearest) + quarters;
+  const float z = r * r;
+  const float sine =
+      multiply_add(r * z, polynomial(z, -1.6666654611e-1F, 8.3321608736e-3F, -1.9515295891e-4F), r);
+  const float cosine = multiply_add(
+      z * z, polynomial(z, 4.166664568298827e-2F, -1.388731625493765e-3F, 2.443315711809948e-5F),
+      multiply_add(-0.5F, z, 1.0F));
+  const auto value = std::bit_cast<std::uint32_t>(chosen((quarter & 1U) != 0, cosine, sine));
+  // The sine of a negative angle is that of the positive one, negated; the cosine is the same.
+  const std::uint32_t sign = (quarter & 2U) << 30U ^ (quarters == 0 ? bits & 0x80000000U : 0U);
+  return chosen(exponent == 255, NAN, std::bit_cast<float>(value ^ sign));
+}
+
+inline float sin(float x) { return sin_of_turned<0>(x); }
+inline float cos(float x) { return sin_of_turned<1>(x); }
+#endif
 #endif
 
 }  // namespace fast

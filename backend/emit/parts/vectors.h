@@ -216,8 +216,8 @@ template <std::int64_t lanes>
   using Bits = Vector<std::uint32_t, lanes>;
   const auto low = static_cast<std::int16_t>(b), high = static_cast<std::int16_t>(b >> 16);
   const Vector<std::int32_t, lanes> lows = (Vector<std::int32_t, lanes>)((Bits)a << 16) >> 16;
-  total = (Vector<std::int32_t, lanes>)((Bits)total + (Bits)(lows * low) +
-                                        (Bits)((a >> 16) * high));
+  total =
+      (Vector<std::int32_t, lanes>)((Bits)total + (Bits)(lows * low) + (Bits)((a >> 16) * high));
 }
 
 /// The lesser or the greater element of each two; NaN if one of them is.

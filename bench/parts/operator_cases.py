@@ -1,0 +1,182 @@
+"""Models of one operator each, in three sizes and all types that ONNX Runtime takes: what bench/tasks operators times.
+
+Operators with inputs of one type and one size, and without attributes that have to be given, are those of the standard, as
+the package onnx lists them. For the others, CASES has the inputs and attributes of each size.
+"""
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 21
+SIZES = [(64, 1024), (8, 32, 28, 28), (1000, 96)]
+TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16,
+         "bfloat16": TensorProto.BFLOAT16, "int8": TensorProto.INT8, "int16": TensorProto.INT16,
+         "int32": TensorProto.INT32, "int64": TensorProto.INT64, "uint8": TensorProto.UINT8,
+         "uint16": TensorProto.UINT16, "uint32": TensorProto.UINT32, "uint64": TensorProto.UINT64,
+         "bool": TensorProto.BOOL}
+NAMES = {number: name for name, number in TYPES.items()}
+GENERAL = [name for name in TYPES if name not in ("bool", "bfloat16")]
+REAL = ["float32", "float64", "float16"]
+
+
+class Input:
+    """An input of the model, or, with contents, a constant."""
+
+    def __init__(self, shape, kind=None, contents=None):
+        self.shape, self.kind, self.contents = list(shape), kind, contents
+
+
+def constant(array):
+    array = numpy.asarray(array)
+    return Input(array.shape, contents=array)
+
+
+def whole(*values):
+    return constant(numpy.array(values, numpy.int64))
+
+
+def random_indices(shape, limit):
+    return constant(numpy.random.default_rng(1).integers(0, limit, shape).astype(numpy.int64))
+
+
+def distinct_indices(count, limit):
+    return constant(numpy.random.default_rng(1).permutation(limit)[:count].astype(numpy.int64))
+
+
+# ---- Cases with inputs of their own ----------------------------------------------------------------------------------
+# By operator: the types of the elements, and for each size inputs and attributes.
+
+def along_axes(make, types=GENERAL):
+    """The last axis of each size, and the first one of the last."""
+    return types, [make(size, axis) for size, axis in [(SIZES[0], -1), (SIZES[1], 1), (SIZES[2], 0)]]
+
+
+def reduction(size, axis):
+    return [Input(size), whole(axis)], {}
+
+
+def windows(channels, filters, size, kernel, **attributes):
+    return ([Input((1, channels, size, size)), Input((filters, channels // attributes.get("group", 1), kernel, kernel), "float32", "weights")],
+            attributes)
+
+
+def scattered(size, count, axis):
+    updates = list(size)
+    updates[axis] = count
+    return [Input(size), random_indices(updates, size[axis]), Input(updates)], {"axis": axis}
+
+
+def slices(size, count):
+    return [Input(size), Input((count, 1), contents=distinct_indices(count, size[0]).contents.reshape(count, 1)),
+            Input((count, *size[1:]))], {}
+
+
+def quantized_product(rows, inner, columns):
+    zero = [constant(numpy.uint8(3)), constant(numpy.int8(0))]
+    return [Input((rows, inner), "uint8"), Input((inner, columns), "int8", "weights"), *zero], {}
+
+
+def quantized_windows(channels, filters, size, **attributes):
+    return [Input((1, channels, size, size), "uint8"), Input((filters, channels, 3, 3), "int8", "weights"),
+            constant(numpy.uint8(3))], {"pads": [1, 1, 1, 1], **attributes}
+
+
+CASES = {
+    **{name: along_axes(reduction) for name in ("ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd",
+                                                "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")},
+    **{name: along_axes(lambda size, axis: ([Input(size)], {"axis": axis}), types)
+       for name, types in (("ArgMax", GENERAL), ("ArgMin", GENERAL), ("Softmax", REAL), ("LogSoftmax", REAL), ("Hardmax", REAL))},
+    "CumSum": along_axes(lambda size, axis: ([Input(size), constant(numpy.int64(axis))], {"reverse": int(axis == 1)})),
+    "TopK": along_axes(lambda size, axis: ([Input(size), whole(size[axis] // 8)], {"axis": axis})),
+    "ScatterElements": (GENERAL, [scattered(SIZES[0], 200, 1), scattered(SIZES[1], 8, 1), scattered(SIZES[2], 300, 0)]),
+    "ScatterND": (GENERAL, [slices((2000, 8), 500), slices(SIZES[2], 300), slices(SIZES[0], 32)]),
+    "Gather": along_axes(lambda size, axis: ([Input(size), random_indices((50,), size[axis])], {"axis": axis})),
+    "GatherElements": along_axes(lambda size, axis: ([Input(size), random_indices(size, size[axis])], {"axis": axis})),
+    "Concat": along_axes(lambda size, axis: ([Input(size), Input(size)], {"axis": axis})),
+    "Transpose": (GENERAL, [([Input(SIZES[0])], {}), ([Input(SIZES[1])], {"perm": [0, 2, 3, 1]}), ([Input(SIZES[2])], {})]),
+    "Where": (GENERAL, [([Input(size, "bool"), Input(size), Input(size)], {}) for size in SIZES]),
+    "Pad": (GENERAL, [([Input(size), whole(*[2] * (2 * len(size)))], {}) for size in SIZES]),
+    "MatMul": (["float32", "float64", "int32", "int64"], [([Input((64, 256)), Input((256, 128))], {}),
+                                                         ([Input((8, 128, 64)), Input((8, 64, 128))], {}),
+                                                         ([Input((1, 1024)), Input((1024, 512))], {})]),
+    "Gemm": (["float32", "float64"], [([Input((64, 256)), Input((128, 256))], {"transB": 1}),
+                                      ([Input((256, 64)), Input((256, 128))], {"transA": 1}),
+                                      ([Input((100, 300)), Input((300, 70))], {})]),
+    "Conv": (["float32"], [windows(32, 32, 28, 3, pads=[1, 1, 1, 1]), windows(16, 32, 56, 3, strides=[2, 2]),
+                           windows(64, 64, 28, 3, pads=[1, 1, 1, 1], group=64)]),
+    "ConvTranspose": (["float32"], [windows(32, 32, 14, 4, pads=[1, 1, 1, 1], strides=[2, 2]),
+                                    windows(16, 16, 28, 3, strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
+                                    windows(32, 32, 28, 3, pads=[1, 1, 1, 1])]),
+    "MaxPool": (["float32", "float64", "int8", "uint8"], [([Input((1, 32, 56, 56))], {"kernel_shape": [3, 3], **more})
+                                                          for more in ({}, {"strides": [2, 2]}, {"pads": [1, 1, 1, 1]})]),
+    "AveragePool": (["float32"], [([Input((1, 32, 56, 56))], {"kernel_shape": [3, 3], **more})
+                                  for more in ({}, {"strides": [2, 2]}, {"pads": [1, 1, 1, 1]})]),
+    "MatMulInteger": (["int32"], [quantized_product(*sizes) for sizes in ((64, 256, 256), (1, 1024, 1024), (100, 77, 200))]),
+    "ConvInteger": (["int32"], [quantized_windows(32, 32, 28), quantized_windows(16, 64, 14),
+                                quantized_windows(32, 32, 28, strides=[2, 2])]),
+    "QuantizeLinear": (["float32"], [([Input(size), constant(numpy.float32(0.1)), constant(numpy.uint8(100))], {})
+                                     for size in SIZES]),
+    "DequantizeLinear": (["uint8", "int8"], [([Input(size), constant(numpy.float32(0.1))], {}) for size in SIZES]),
+    "LayerNormalization": (["float32", "float64"], [([Input(size), Input(size[-1:])], {}) for size in SIZES]),
+}
+
+
+# ---- Cases of the standard -------------------------------------------------------------------------------------------
+
+def types_of(schema, name):
+    allowed = next((constraint.allowed_type_strs for constraint in schema.type_constraints
+                    if constraint.type_param_str == name), [name])
+    numpy_names = {"float": "float32", "double": "float64"}
+    inner = [text[len("tensor("):-1] for text in allowed if text.startswith("tensor(")]
+    return [kind for kind in (numpy_names.get(text, text) for text in inner) if kind in TYPES]
+
+
+def plain_cases():
+    """Operators whose inputs, one or two, have one type and one size."""
+    for schema in sorted(onnx.defs.get_all_schemas(), key=lambda schema: schema.name):
+        if schema.domain != "" or schema.deprecated or schema.name in CASES or len(schema.outputs) != 1:
+            continue
+        if schema.since_version > OPSET:
+            continue
+        required = [parameter for parameter in schema.inputs if parameter.option == onnx.defs.OpSchema.FormalParameterOption.Single]
+        variadic = any(parameter.option == onnx.defs.OpSchema.FormalParameterOption.Variadic for parameter in schema.inputs)
+        given = schema.inputs[:1] * 2 if variadic else required
+        if not 1 <= len(given) <= 2 or len({parameter.type_str for parameter in given}) != 1 or any(
+                attribute.required for attribute in schema.attributes.values()):
+            continue
+        yield schema.name, types_of(schema, given[0].type_str), [([Input(size) for _ in given], {}) for size in SIZES]
+
+
+def all_cases():
+    """(operator, types, list of inputs and attributes), an operator after the other."""
+    listed = [(name, types, cases) for name, (types, cases) in CASES.items()]
+    yield from sorted([*listed, *plain_cases()])
+
+
+def model_of(name, kind, inputs, attributes):
+    """None if the standard does not have it."""
+    words, values, weights = [], [], []
+    for number, given in enumerate(inputs):
+        word = f"x{number}"
+        words.append(word)
+        if isinstance(given.contents, str):
+            array = numpy.random.default_rng(2).integers(-100, 100, given.shape).astype(given.kind)
+            weights.append(numpy_helper.from_array(array, word))
+        elif given.contents is not None:
+            weights.append(numpy_helper.from_array(given.contents, word))
+        else:
+            values.append(helper.make_tensor_value_info(word, TYPES[given.kind or kind], given.shape))
+    outputs = ["y", "z"] if name == "TopK" else ["y"]
+    node = helper.make_node(name, words, outputs, **attributes)
+    graph = helper.make_graph([node], "operator", values, [onnx.ValueInfoProto(name=output) for output in outputs], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    try:
+        return onnx.shape_inference.infer_shapes(model, strict_mode=True, check_type=True)
+    except Exception:  # noqa: BLE001 - whatever the checker raises
+        return None
+
+
+def text_of(inputs, attributes):
+    sizes = ", ".join("x".join(map(str, given.shape)) for given in inputs if given.shape)
+    return "; ".join([sizes, *(f"{name} {value}" for name, value in attributes.items())])
