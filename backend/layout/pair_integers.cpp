@@ -179,8 +179,8 @@ class Pairing {
     if (!term) return false;
     const Linear form = terms.form(*term);
     if (form.coefficient(*loop) != 1 || form.constant % 2 != 0) return false;
-    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
-      return term.first == *loop || term.second % 2 == 0;
+    return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& entry) {
+      return entry.first == *loop || entry.second % 2 == 0;
     });
   }
 
