@@ -108,7 +108,7 @@ class PrimeField(unittest.TestCase):
         file.write_bytes(contents)
         directory = self.folder / f"{name}{len(list(self.folder.iterdir()))}"
         return directory, subprocess.run([LEMMA, "emit", file, "-o", directory, "--name", "program", *map(str, words)],
-                                         capture_output=True, text=True, timeout=120)
+                                         capture_output=True, text=True, timeout=600)
 
     def emitted(self, contents, name, *words):
         directory, done = self.emit(contents, name, *words)
@@ -121,9 +121,9 @@ class PrimeField(unittest.TestCase):
             self.skipTest("there is no compiler")
         done = subprocess.run([compiler, "-std=c++20", "-O1", *options, "-pthread", "-Wall", "-Wextra", "-Werror",
                                '-DPROGRAM_DIRECTORY="."', "program.cpp", "selfcheck.cpp", "-o", "check"],
-                              cwd=directory, capture_output=True, text=True, timeout=300)
+                              cwd=directory, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return subprocess.run([directory / "check", directory], capture_output=True, text=True, timeout=120)
+        return subprocess.run([directory / "check", directory], capture_output=True, text=True, timeout=600)
 
     def test_results_are_equal_to_the_interpreters(self):
         # Blocks have other sizes where vectors are wider: each width has every other model.

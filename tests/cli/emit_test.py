@@ -31,7 +31,7 @@ class Emit(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_it(self, *words, **environment):
-        return subprocess.run([LEMMA, *map(str, words)], capture_output=True, text=True, timeout=120,
+        return subprocess.run([LEMMA, *map(str, words)], capture_output=True, text=True, timeout=600,
                               env=dict(os.environ, LEMMA_CACHE=str(self.folder / "cache"), **environment))
 
     def emit(self, model, name, *words):
@@ -66,7 +66,7 @@ class Emit(unittest.TestCase):
                                                            F16)])
 
     def build(self, compiler, directory, *words):
-        done = subprocess.run([compiler, *words], cwd=directory, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([compiler, *words], cwd=directory, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_it_builds_and_checks_itself_with_each_compiler(self):
@@ -96,7 +96,7 @@ class Emit(unittest.TestCase):
         directory = self.emit(TWO_LAYER, "program")
         for words in (["cmake", "-S", ".", "-B", "build"], ["cmake", "--build", "build"],
                       ["ctest", "--test-dir", "build"]):
-            done = subprocess.run(words, cwd=directory, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(words, cwd=directory, capture_output=True, text=True, timeout=600)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def deep_model(self):
@@ -128,7 +128,7 @@ class Emit(unittest.TestCase):
             call = [directory / "check", directory, str(runs)]
             if shutil.which("setarch"):
                 call = ["setarch", "-R", *call]  # ThreadSanitizer needs its addresses
-            done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(call, capture_output=True, text=True, timeout=600)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(done.stderr, "")
 
@@ -153,7 +153,7 @@ class Emit(unittest.TestCase):
         call = [directory / "check", directory, "20"]
         if shutil.which("setarch"):
             call = ["setarch", "-R", *call]
-        done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(call, capture_output=True, text=True, timeout=600)
         self.assertIn("data race", done.stderr)
 
     def test_the_same_model_gives_the_same_bytes(self):
