@@ -400,11 +400,12 @@ class Load:
         self.waited, self.whole, self.stolen = 0.0, 0.0, stolen_time()
 
     def probe(self, seconds=0.006):
-        begin, ran = time.perf_counter(), time.thread_time()
-        while time.perf_counter() - begin < seconds:
+        begin, ran = time.monotonic(), time.thread_time()
+        while time.monotonic() - begin < seconds:
             pass
-        self.whole += time.perf_counter() - begin
-        self.waited += max(0.0, time.perf_counter() - begin - (time.thread_time() - ran))
+        whole = time.monotonic() - begin
+        self.whole += whole
+        self.waited += max(0.0, whole - (time.thread_time() - ran))
         return self
 
     def share(self):

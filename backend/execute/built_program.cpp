@@ -216,6 +216,18 @@ Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
   }
 }
 
+namespace {
+
+/// Whether the disk of a folder has no room for what a compiler and a linker write.
+bool is_full(const fs::path& folder) {
+  constexpr std::uintmax_t room = 4 << 20;
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  return !error && space.available < room;
+}
+
+}  // namespace
+
 Result<void> ProgramBuilder::build(const fs::path& folder,
                                    const std::function<bool()>& is_over) const {
   const fs::path built = folder / product_;
@@ -235,10 +247,14 @@ Result<void> ProgramBuilder::build(const fs::path& folder,
     return is_too_late() ? unsupported(fmt::format("the compiler does not end within {:.0f} s",
                                                    most_seconds_to_compile))
                          : bad_input("there was no time to compile the program");
-  if (!run.succeeded())
-    return has_ended_for_want_of_memory(run)
-               ? unsupported("there is not enough memory to compile the program")
-               : internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
+  if (!run.succeeded()) {
+    if (has_ended_for_want_of_memory(run))
+      return unsupported("there is not enough memory to compile the program");
+    if (is_full(folder))
+      return bad_input(fmt::format("{}: there is no space left to compile the program",
+                                   folder.string()));
+    return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
+  }
   // The digest comes first: a product without the right one is compiled again.
   LEMMA_RETURN_IF_ERROR(write_file_atomically(digest_file(built), sha256(file_contents(partial))));
   return rename_over(partial, built);

@@ -88,7 +88,7 @@ class Report(unittest.TestCase):
     def test_how_it_was_made(self):
         text = " ".join(Page(self.page).words)
         version = subprocess.run([LEMMA, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-        for words in (version[0].upper() + version[1:], "Machine", "--no-measure", f"--out-dir {self.folder / 'out'}"):
+        for words in (version.splitlines()[0].capitalize(), "Machine", "--no-measure", f"--out-dir {self.folder / 'out'}"):
             self.assertIn(words, text)
         self.assertNotIn(f"{self.folder / 'broken.onnx'} ", text)  # a model is no option
 
