@@ -251,8 +251,8 @@ Result<void> ProgramBuilder::build(const fs::path& folder,
     if (has_ended_for_want_of_memory(run))
       return unsupported("there is not enough memory to compile the program");
     if (is_full(folder))
-      return bad_input(fmt::format("{}: there is no space left to compile the program",
-                                   folder.string()));
+      return bad_input(
+          fmt::format("{}: there is no space left to compile the program", folder.string()));
     return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
   }
   // The digest comes first: a product without the right one is compiled again.

@@ -27,7 +27,7 @@ FAKE = '''
 import os, time
 __version__ = "0.0"
 CLOCK = [0.0]
-time.perf_counter = lambda: CLOCK[0]
+time.perf_counter = time.process_time = lambda: CLOCK[0]
 class GraphOptimizationLevel:
     ORT_ENABLE_ALL = 1
     ORT_DISABLE_ALL = 0
