@@ -90,7 +90,9 @@ ModelInputs find_inputs(const Job& job, const SampledReference& reference, const
   const OptimizeOptions& options = job.options;
   if (job.worker == nullptr || options.own_target() != nullptr) return result;
   job.stage("running the original in ONNX Runtime");
-  const UsualSizes usual = usual_sizes(job.model.graph);
+  // Where nothing is timed, small inputs do.
+  const bool is_timed = models != nullptr && options.timing.measures && !options.cleans;
+  const UsualSizes usual = is_timed ? usual_sizes(job.model.graph) : UsualSizes();
   const std::vector<NamedTensor> typical = inputs_at(job, usual.typical);
   RunnableInputs runnable = find_runnable_inputs(*job.worker, job.model.graph,
                                                  running(job, {typical, result.values}, deadline));

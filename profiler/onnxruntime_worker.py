@@ -306,11 +306,23 @@ def load(request):
     return {"failures": failures}
 
 
+# The session of the last request `first`: another one for the same model does not load it again.
+KEPT = {}
+
+
+def kept_session(file, threads):
+    key = (file, threads, os.stat(file).st_mtime_ns)
+    if key not in KEPT:
+        KEPT.clear()
+        KEPT[key] = session(file, threads)
+    return KEPT[key]
+
+
 def first(request):
     data = contents(request["data"])
     end, message = time.monotonic() + request["seconds"], "there are no inputs"
     try:
-        ran = session(request["model"], request["threads"])
+        ran = kept_session(request["model"], request["threads"])
         wanted = {value.name for value in ran.get_inputs()}
     except Exception as error:
         return {"index": -1, "message": one_line(error) or "no reason is given"}
@@ -511,4 +523,6 @@ if __name__ == "__main__":
     actions = {"compare": compare, "first": first, "load": load, "time": time_models, "save": save, "values": values}
     for line in sys.stdin:
         asked = json.loads(line, object_hook=named)
+        if asked["action"] != "first":
+            KEPT.clear()
         answer(**actions[asked["action"]](asked))
