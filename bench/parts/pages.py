@@ -23,7 +23,7 @@ CHAPTERS = {
         "measured-costs", "real-models", "predicted-change", "predicted-change-others", "masked-decoders",
         "unrolled-lstm", "simplify", "strangers", "random-models", "small-models", "check-seconds", "explanations", "memory",
         "runtime-definitions", "conformance", "round-trip", "damaged-models", "fuzzing"],
-    "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-h200", "limits",
+    "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-h200", "limits", "large-models",
         "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "rules-by-hand-and-found"],
     "Proofs and rules": ["axioms-and-rules", "parallel-rules", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "numpy-evaluation", "contradictions"],
