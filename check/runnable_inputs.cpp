@@ -29,29 +29,35 @@ std::vector<Inputs> sets_to_try(const Graph& graph, const RunnableInputsRequest&
   return sets;
 }
 
-/// The position of the first set that can be run.
+/// The position of the first set that can be run. `also`: tried too if that is 0; may be empty.
 std::optional<std::size_t> first_that_runs(OnnxRuntimeWorker& worker,
                                            const RunnableInputsRequest& request,
-                                           const std::vector<Inputs>& sets,
+                                           std::vector<Inputs> sets, const Inputs& also,
                                            RunnableInputs& result) {
+  const std::size_t set_count = sets.size();
+  if (!also.empty()) sets.push_back(also);
   const TemporaryDirectory scratch;
   if (!scratch.good()) return std::nullopt;
   const std::filesystem::path data = scratch.path() / "inputs";
-  const auto written = write_inputs(sets, data);
+  auto written = write_inputs(sets, data);
   if (!written) {
     result.failure = written.error().message;
     result.answered = worker.version(request.seconds).has_value();
     return std::nullopt;
   }
+  nlohmann::json asked = {{"action", "first"},
+                          {"model", std::filesystem::absolute(request.model).string()},
+                          {"data", data.string()},
+                          {"threads", request.threads},
+                          {"longest_run", request.longest_run},
+                          {"seconds", request.seconds}};
+  if (!also.empty()) {
+    asked["also"] = written->back();
+    written->erase(set_count);
+  }
+  asked["sets"] = std::move(*written);
   // Loading and one run cannot be ended.
-  const auto answer = worker.ask({{"action", "first"},
-                                  {"model", std::filesystem::absolute(request.model).string()},
-                                  {"data", data.string()},
-                                  {"sets", *written},
-                                  {"threads", request.threads},
-                                  {"longest_run", request.longest_run},
-                                  {"seconds", request.seconds}},
-                                 3 * request.seconds + 10);
+  const auto answer = worker.ask(asked, 3 * request.seconds + 10);
   if (!answer) {
     result.failure = answer.error().message;
     result.answered = worker.was_available();
@@ -59,8 +65,9 @@ std::optional<std::size_t> first_that_runs(OnnxRuntimeWorker& worker,
   }
   result.answered = true;
   result.failure = answer->value("message", "");
+  result.runs_also = answer->value("also", false);
   const int index = answer->value("index", -1);
-  if (index < 0 || static_cast<std::size_t>(index) >= sets.size()) return std::nullopt;
+  if (index < 0 || static_cast<std::size_t>(index) >= set_count) return std::nullopt;
   return static_cast<std::size_t>(index);
 }
 
@@ -69,17 +76,14 @@ std::optional<std::size_t> first_that_runs(OnnxRuntimeWorker& worker,
 RunnableInputs find_runnable_inputs(OnnxRuntimeWorker& worker, const Graph& graph,
                                     const RunnableInputsRequest& request) {
   RunnableInputs result;
-  if (const auto first = first_that_runs(worker, request, request.first, result)) {
+  if (const auto first = first_that_runs(worker, request, request.first, request.also, result)) {
     result.inputs = request.first[*first];
-    result.position = *first;
     return result;
   }
-  if (!result.answered || !request.tries_others) return result;
+  if (!result.answered) return result;
   const std::vector<Inputs> sets = sets_to_try(graph, request);
-  if (const auto runnable = first_that_runs(worker, request, sets, result)) {
+  if (const auto runnable = first_that_runs(worker, request, sets, {}, result))
     result.inputs = sets[*runnable];
-    result.position = request.first.size() + *runnable;
-  }
   return result;
 }
 

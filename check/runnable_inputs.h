@@ -15,7 +15,7 @@ namespace lemma {
 
 struct RunnableInputs {
   std::vector<interpreter::NamedTensor> inputs;  // empty: none were found
-  std::size_t position = 0;                      // in the list of all that are tried
+  bool runs_also = false;                        // on the inputs that were asked about beside
   std::string failure;                           // what ONNX Runtime said of the last ones
   bool answered = false;                         // ONNX Runtime is there
 };
@@ -29,7 +29,8 @@ struct RunnableInputsRequest {
   double seconds = 3;
   /// A set on which a run takes longer is taken only if there is no other one.
   double longest_run = 1e9;
-  bool tries_others = true;  // than `first`
+  /// Other inputs, which are tried if the first ones of `first` are taken; may be empty.
+  std::vector<interpreter::NamedTensor> also;
 };
 
 /// Tries the given inputs, then plans_to_run() of the graph, which is that of the model.

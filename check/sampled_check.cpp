@@ -345,16 +345,9 @@ namespace {
 /// Whether inputs have sizes that a graph admits. Results of opaque nodes are drawn here, and a file may declare that two of
 /// them have a size in common: then a draw of other sizes says nothing of it.
 bool admits_sizes(const Graph& graph, const std::vector<NamedTensor>& inputs) {
-  std::vector<TensorType> types;
-  for (const NodeId id : graph.inputs()) {
-    const std::string& name = graph.input_name(graph.node(id));
-    const auto input =
-        std::find_if(inputs.begin(), inputs.end(),
-                     [&name](const NamedTensor& entry) { return entry.name == name; });
-    if (input == inputs.end()) return true;  // which is told when it is computed
-    types.push_back(input->value.type());
-  }
-  return interpreter::bind_symbols(graph, types).has_value();
+  const auto types = interpreter::input_types(graph, inputs);
+  return !types ||
+         interpreter::bind_symbols(graph, *types);  // a missing input is told when it is computed
 }
 
 /// Says what differs on one sample; empty if nothing counts. `check` takes the figures.

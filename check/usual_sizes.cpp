@@ -33,15 +33,16 @@ struct Word {
 };
 
 /// The first that fits decides.
-constexpr std::array<Word, 32> words = {{
-    {"batch", batch},      {"n", batch, true},    {"b", batch, true},     {"bs", batch, true},
-    {"height", side},      {"width", side},       {"h", side, true},      {"w", side, true},
-    {"channel", channels}, {"c", channels, true}, {"sample", samples},    {"audio", samples},
-    {"wave", samples},     {"frame", frames},     {"time", frames},       {"t", frames, true},
-    {"past", sequence},    {"cache", sequence},   {"seq", sequence},      {"token", sequence},
-    {"text", sequence},    {"context", sequence}, {"position", sequence}, {"length", sequence},
-    {"len", sequence},     {"l", sequence, true}, {"s", sequence, true},  {"word", sequence},
-    {"image", side},       {"size", side},        {"pixel", side},        {"step", frames},
+constexpr std::array<Word, 33> words = {{
+    {"batch", batch},     {"images", batch},     {"n", batch, true},    {"b", batch, true},
+    {"bs", batch, true},  {"height", side},      {"width", side},       {"h", side, true},
+    {"w", side, true},    {"channel", channels}, {"c", channels, true}, {"sample", samples},
+    {"audio", samples},   {"wave", samples},     {"frame", frames},     {"time", frames},
+    {"t", frames, true},  {"past", sequence},    {"cache", sequence},   {"seq", sequence},
+    {"token", sequence},  {"text", sequence},    {"context", sequence}, {"position", sequence},
+    {"length", sequence}, {"len", sequence},     {"l", sequence, true}, {"s", sequence, true},
+    {"word", sequence},   {"image", side},       {"size", side},        {"pixel", side},
+    {"step", frames},
 }};
 
 std::string lower_case(std::string_view text) {
@@ -119,6 +120,13 @@ Pair sizes_of(std::string_view symbol, std::string_view input, const TensorType&
 }
 
 }  // namespace
+
+SizesOfSymbols smaller_sizes(SizesOfSymbols sizes) {
+  constexpr std::int64_t step = 32;
+  for (auto& [symbol, size] : sizes)
+    if (size > step) size = std::max(step, size / 2 / step * step);
+  return sizes;
+}
 
 UsualSizes usual_sizes(const Graph& graph) {
   UsualSizes result;

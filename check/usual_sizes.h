@@ -24,4 +24,7 @@ struct UsualSizes {
 /// nothing, or where the file has none.
 UsualSizes usual_sizes(const Graph& graph);
 
+/// About half of each size above 32, as a multiple of 32 where there is one; smaller sizes stay. A run on them takes less time.
+SizesOfSymbols smaller_sizes(SizesOfSymbols sizes);
+
 }  // namespace lemma

@@ -78,6 +78,23 @@ Result<TensorType> declared_type(const ::onnx::ValueInfoProto& value, SizeSymbol
   return type;
 }
 
+std::map<std::string, std::string> names_of_sizes(
+    const Graph& graph, const std::vector<NodeId>& live,
+    const std::map<std::string, std::string>& parameters) {
+  std::map<std::string, int> counts;
+  for (const NodeId id : live) {
+    const Node& node = graph.node(id);
+    for (std::uint32_t i = 0; node.kind == NodeKind::opaque && i < node.output_count; ++i)
+      if (const TensorType& type = graph.type(node.output(i)); type.shape)
+        for (const Dimension& size : *type.shape)
+          if (const auto symbol = size.as_symbol()) ++counts[*symbol];
+  }
+  std::map<std::string, std::string> names = parameters;
+  for (const auto& [symbol, count] : counts)
+    if (count > 1) names.try_emplace(symbol, symbol);
+  return names;
+}
+
 void declare_type(const TensorType& type, const std::map<std::string, std::string>& parameters,
                   ::onnx::ValueInfoProto& value) {
   if (type.data_type == DataType::undefined) return;

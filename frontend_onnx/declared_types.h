@@ -4,8 +4,10 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "frontend_onnx/messages.h"
+#include "ir/graph.h"
 #include "ir/tensor_type.h"
 
 namespace lemma::frontend {
@@ -31,6 +33,12 @@ class SizeSymbols {
 
 /// The declared tensor type: undefined for what is no tensor, no shape where none is declared.
 Result<TensorType> declared_type(const ::onnx::ValueInfoProto& value, SizeSymbols& symbols);
+
+/// The names of sizes in a file, by symbol: those that it had (`parameters`), and those of sizes that several results of
+/// opaque nodes have in common, because a reader would take each for a size of its own.
+std::map<std::string, std::string> names_of_sizes(
+    const Graph& graph, const std::vector<NodeId>& live,
+    const std::map<std::string, std::string>& parameters);
 
 /// Writes a type into a declaration, keeping what it says of sizes that `type` has no file name for.
 void declare_type(const TensorType& type, const std::map<std::string, std::string>& parameters,

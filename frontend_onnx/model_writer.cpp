@@ -40,7 +40,7 @@ class ModelWriter {
   Result<Rope> run() {
     LEMMA_RETURN_IF_ERROR(parse_opaque_nodes());
     names_.emplace(graph_, live_, opaque_);
-    name_sizes();
+    size_names_ = names_of_sizes(graph_, live_, envelope_.size_parameters);
     make_size_nodes();
     LEMMA_RETURN_IF_ERROR(export_calls());
     LEMMA_ASSIGN_OR_RETURN(const std::vector<NodeId> order, order_nodes());
@@ -439,22 +439,6 @@ class ModelWriter {
       out.ParseFromString(entry->second);
     out.set_name(name);
     declare_type(type, size_names_, out);
-  }
-
-  /// Names of sizes in the file: those that it had, and those of sizes that several results of opaque nodes have in common,
-  /// because a reader would take each for a size of its own.
-  void name_sizes() {
-    size_names_ = envelope_.size_parameters;
-    std::map<std::string, int> counts;
-    for (const NodeId id : live_) {
-      const Node& node = graph_.node(id);
-      for (std::uint32_t i = 0; node.kind == NodeKind::opaque && i < node.output_count; ++i)
-        if (const TensorType& type = graph_.type(node.output(i)); type.shape)
-          for (const Dimension& size : *type.shape)
-            if (const auto symbol = size.as_symbol()) ++counts[*symbol];
-    }
-    for (const auto& [symbol, count] : counts)
-      if (count > 1) size_names_.try_emplace(symbol, symbol);
   }
 
   /// Types that a reader could not find out by itself, or that the original declared.

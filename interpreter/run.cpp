@@ -72,6 +72,19 @@ Result<std::vector<Equation>> equations_of(const Graph& graph, std::span<const T
 
 }  // namespace
 
+std::optional<std::vector<TensorType>> input_types(const Graph& graph,
+                                                   std::span<const NamedTensor> inputs) {
+  std::vector<TensorType> types;
+  for (const NodeId id : graph.inputs()) {
+    const std::string& name = graph.input_name(graph.node(id));
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const NamedTensor& tensor) { return tensor.name == name; });
+    if (input == inputs.end()) return std::nullopt;
+    types.push_back(input->value.type());
+  }
+  return types;
+}
+
 Result<DimensionBindings> bind_symbols(const Graph& graph, std::span<const TensorType> types) {
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Equation> equations, equations_of(graph, types));
   DimensionBindings bindings;

@@ -1,6 +1,7 @@
 #pragma once
 // Running a whole graph on given inputs.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ struct RunOptions : EvaluationOptions {
 /// an opaque node that an output depends on.
 Result<std::vector<Tensor>> run(const Graph& graph, std::span<const NamedTensor> inputs,
                                 const RunOptions& options = {});
+
+/// The types of these inputs, in the order of the graph's. Nothing: one is missing.
+std::optional<std::vector<TensorType>> input_types(const Graph& graph,
+                                                   std::span<const NamedTensor> inputs);
 
 /// Symbols of the graph's input shapes solved from actual types, in the order of the inputs.
 Result<DimensionBindings> bind_symbols(const Graph& graph, std::span<const TensorType> types);

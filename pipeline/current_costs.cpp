@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "check/usual_sizes.h"
+
 namespace lemma {
 
 namespace {
@@ -13,14 +15,16 @@ constexpr double learning = 0.2;  // of the time that is left
 
 CurrentCosts::CurrentCosts(const OperatorCosts& of_device, const Job& job)
     : of_device_(of_device), costs_(of_device) {
-  SizesOfSymbols sizes = job.sizes;
-  sizes.merge(usual_sizes(job.model.graph).typical);
-  take_sizes(sizes);
+  DimensionBindings sizes;
+  for (const auto& [symbol, size] : job.sizes) sizes.emplace(symbol, Dimension(size));
+  for (const auto& [symbol, size] : usual_sizes(job.model.graph).typical)
+    sizes.emplace(symbol, Dimension(size));
+  take_sizes(std::move(sizes));
 }
 
-void CurrentCosts::take_sizes(const SizesOfSymbols& sizes) {
+void CurrentCosts::take_sizes(DimensionBindings sizes) {
   AssumedSizes assumed;
-  for (const auto& [symbol, size] : sizes) assumed.named.emplace(symbol, Dimension(size));
+  assumed.named = std::move(sizes);
   of_device_ = of_device_.at_sizes(std::move(assumed));
   costs_ = of_device_;
 }

@@ -4,7 +4,6 @@
 #include <span>
 
 #include "base/deadline.h"
-#include "check/usual_sizes.h"
 #include "pipeline/job.h"
 
 namespace lemma {
@@ -17,7 +16,7 @@ class CurrentCosts {
   CurrentCosts(const OperatorCosts& of_device, const Job& job);
 
   /// Costs are those at these sizes from now on. Before open().
-  void take_sizes(const SizesOfSymbols& sizes);
+  void take_sizes(DimensionBindings sizes);
 
   /// Takes what was measured earlier, and measures the operators of the model that are missing, in at most a fifth of
   /// the time that is left.

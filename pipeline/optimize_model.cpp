@@ -196,8 +196,10 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
     result.timing.message = inputs.message;
     return result;
   }
-  if (const SizesOfSymbols sizes = symbols_in(job, inputs.values); !sizes.empty())
-    costs.take_sizes(sizes);
+  // Costs are those at the sizes at which models are run, if any is.
+  if (timers.models() != nullptr && job.options.timing.measures)
+    if (DimensionBindings sizes = symbols_in(job, inputs.values); !sizes.empty())
+      costs.take_sizes(std::move(sizes));
   LEMMA_RETURN_IF_ERROR(costs.open(job, timers.operators(), deadline));
   const double original_seconds = cost_of(job.model.graph, costs.get()).seconds;
   KeptTime kept_time{.check = 1.3 * original->seconds};

@@ -38,11 +38,10 @@ std::string sizes_of(std::span<const NamedTensor> inputs) {
   return fmt::format("{}", fmt::join(texts, " "));
 }
 
-SizesOfSymbols symbols_in(const Job& job, std::span<const NamedTensor> inputs) {
-  std::map<std::string, Shape, std::less<>> shapes;
-  for (const NamedTensor& input : inputs)
-    shapes.emplace(input.name, Shape(input.value.sizes().begin(), input.value.sizes().end()));
-  return symbol_sizes(job.model.graph, shapes).value_or(SizesOfSymbols());
+DimensionBindings symbols_in(const Job& job, std::span<const NamedTensor> inputs) {
+  const auto types = interpreter::input_types(job.model.graph, inputs);
+  if (!types) return {};
+  return interpreter::bind_symbols(job.model.graph, *types).value_or(DimensionBindings());
 }
 
 namespace {
@@ -94,16 +93,17 @@ ModelInputs find_inputs(const Job& job, const SampledReference& reference, const
   const bool is_timed = models != nullptr && options.timing.measures && !options.cleans;
   const UsualSizes usual = is_timed ? usual_sizes(job.model.graph) : UsualSizes();
   const std::vector<NamedTensor> typical = inputs_at(job, usual.typical);
-  RunnableInputs runnable = find_runnable_inputs(*job.worker, job.model.graph,
-                                                 running(job, {typical, result.values}, deadline));
+  const SizesOfSymbols smaller = smaller_sizes(usual.typical);
+  RunnableInputsRequest request = running(
+      job,
+      {typical, inputs_at(job, smaller), inputs_at(job, smaller_sizes(smaller)), result.values},
+      deadline);
+  if (!typical.empty() && usual.other != usual.typical) request.also = inputs_at(job, usual.other);
+  RunnableInputs runnable = find_runnable_inputs(*job.worker, job.model.graph, request);
   if (!runnable.inputs.empty()) {
     result.run_in_onnx_runtime = true;
     result.values = std::move(runnable.inputs);
-    if (!typical.empty() && runnable.position == 0 && usual.other != usual.typical) {
-      RunnableInputsRequest others = running(job, {inputs_at(job, usual.other)}, deadline);
-      others.tries_others = false;
-      result.of_other_sizes = find_runnable_inputs(*job.worker, job.model.graph, others).inputs;
-    }
+    if (runnable.runs_also) result.of_other_sizes = std::move(request.also);
     return result;
   }
   // Without its other outputs a model may need fewer inputs than the file.

@@ -37,7 +37,7 @@ struct ModelInputs {
 std::string sizes_of(std::span<const interpreter::NamedTensor> inputs);
 
 /// What the open sizes of the model are in these inputs. Empty: they do not say.
-SizesOfSymbols symbols_in(const Job& job, std::span<const interpreter::NamedTensor> inputs);
+DimensionBindings symbols_in(const Job& job, std::span<const interpreter::NamedTensor> inputs);
 
 /// Inputs for what is timed, `models` being what runs it; null: nothing is run.
 ModelInputs find_inputs(const Job& job, const SampledReference& reference, const ModelTimer* models,

@@ -147,7 +147,7 @@ bool TimedChoice::is_faster(const fs::path& original, const fs::path& result,
         deadline.remaining() < 2 * setup_.judging_seconds)
       break;
   }
-  if (report_.rounds > 0 && report_.ratio.median <= 1 + noise) time_at_other_sizes(asked, deadline);
+  if (times.rounds > 0 && times.ratio.median <= 1 + noise) time_at_other_sizes(asked, deadline);
   return is_gain(report_);
 }
 

@@ -194,36 +194,6 @@ Types recurrence(const Typing& t) {
   return types;
 }
 
-/// The first axes are certain; sides of an image depend on many attributes.
-Types image(const Typing& t, std::optional<Dimension> channels) {
-  const TensorType* given = t.known(0);
-  if (given == nullptr || given->rank() < 3 || !channels) return {};
-  Shape shape = t.unknown_shape(0, given->rank());
-  shape[0] = (*given->shape)[0];
-  shape[1] = *channels;
-  return {{given->data_type, shape}};
-}
-
-Types convolution(const Typing& t) {
-  const TensorType* weight = t.known(1);
-  if (weight == nullptr || weight->rank() < 3) return {};
-  return image(t, (*weight->shape)[0]);
-}
-
-Types transposed_convolution(const Typing& t) {
-  const TensorType* weight = t.known(1);
-  if (weight == nullptr || weight->rank() < 3) return {};
-  return image(t, (*weight->shape)[1] * Dimension(t.integer("group", 1)));
-}
-
-Types pool(const Typing& t) {
-  const TensorType* given = t.known(0);
-  if (given == nullptr || given->rank() < 3) return {};
-  Types types = image(t, (*given->shape)[1]);
-  if (t.output_count() > 1) types.push_back({DataType::i64, types.front().shape});
-  return types;
-}
-
 /// A product whose inner sizes are not seen to be equal, as they have to be.
 Types product(const Typing& t) {
   const TensorType *left = t.known(0), *right = t.known(1);
@@ -258,18 +228,13 @@ Types normalized_batch(const Typing& t) {
 }
 
 constexpr std::array rules = {
-    ResultRule{"", "AveragePool", pool},
     ResultRule{"", "BatchNormalization", normalized_batch},
     ResultRule{"", "Bernoulli", random_like},
     ResultRule{"", "Compress", compressed},
-    ResultRule{"", "Conv", convolution},
-    ResultRule{"", "ConvTranspose", transposed_convolution},
     ResultRule{"", "Expand", expanded},
     ResultRule{"", "GRU", recurrence},
     ResultRule{"", "LSTM", recurrence},
-    ResultRule{"", "LpPool", pool},
     ResultRule{"", "MatMul", product},
-    ResultRule{"", "MaxPool", pool},
     ResultRule{"", "Multinomial", drawn_classes},
     ResultRule{"", "NonMaxSuppression", selected_boxes},
     ResultRule{"", "NonZero", positions_of_nonzero},

@@ -13,6 +13,7 @@ import fractions
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,9 @@ def arguments():
     parser.add_argument("--no-programs", action="store_true", help="without clasp")
     parser.add_argument("--only", default="", help="instances whose name contains this")
     parser.add_argument("--random", type=int, metavar="COUNT", help="random e-graphs against trying all selections")
+    parser.add_argument("--covering", type=int, metavar="CLASSES",
+                        help="a covering problem of so many classes, each of which one of four shared leaves covers: how long "
+                             "the command takes with --time-limit")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
@@ -173,15 +177,40 @@ def run_random(options):
     return done.returncode == 0
 
 
+def run_covering(options):
+    """Half as many leaves as classes, each at a random price; every class is a root."""
+    draw, count = random.Random(1), options.covering
+    nodes = {f"{cover}.{node}": {"op": "covered", "children": [f"leaf{draw.randrange(count // 2)}.0"], "eclass": str(cover),
+                                 "cost": 0} for cover in range(count) for node in range(4)}
+    nodes |= {f"leaf{leaf}.0": {"op": "leaf", "children": [], "eclass": f"leaf{leaf}", "cost": draw.randint(1, 50)}
+              for leaf in range(count // 2)}
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "covering.json"
+        file.write_text(json.dumps({"nodes": nodes, "root_eclasses": [str(cover) for cover in range(count)]}))
+        begin = time.monotonic()
+        done = subprocess.run([options.lemma, "extract", file, "--json", "--time-limit", str(options.time_limit)],
+                              capture_output=True, text=True)
+        seconds = time.monotonic() - begin
+    if done.returncode != 0:
+        print(done.stderr)
+        return False
+    report = json.loads(done.stdout)
+    print(f"covering problem of {report['classes']} classes and {report['nodes']} nodes, --time-limit {options.time_limit:g}: "
+          f"{seconds:.1f} s, cost {report['cost']}, at least {report['lower_bound']}")
+    return True
+
+
 def main():
     options = arguments()
-    if options.folder is None and options.random is None:
-        sys.exit("extraction: a folder, or --random COUNT")
+    if options.folder is None and options.random is None and options.covering is None:
+        sys.exit("extraction: a folder, --random COUNT or --covering CLASSES")
     good = True
     if options.folder is not None:
         good &= run_folder(options)
     if options.random is not None:
         good &= run_random(options)
+    if options.covering is not None:
+        good &= run_covering(options)
     sys.exit(0 if good else 4)
 
 

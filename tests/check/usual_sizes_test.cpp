@@ -30,6 +30,7 @@ TEST(UsualSizes, AreByName) {
                           Pair("width", 224)));
   EXPECT_THAT(sizes({R"("x" : i64[N, sequence_length])"}).typical,
               ElementsAre(Pair("N", 1), Pair("sequence_length", 128)));
+  EXPECT_THAT(sizes({R"("x" : f32[num_images, 8])"}).typical, ElementsAre(Pair("num_images", 1)));
   EXPECT_THAT(sizes({R"("x" : f32[samples])"}).typical, ElementsAre(Pair("samples", 16000)));
   EXPECT_THAT(sizes({R"("x" : f32[frames, 80])"}).typical, ElementsAre(Pair("frames", 100)));
 }
@@ -62,6 +63,12 @@ TEST(UsualSizes, OfTheOtherKindDiffer) {
   const UsualSizes batch = sizes({R"("x" : f32[n, 3, 8, 8])"});
   EXPECT_THAT(batch.typical, ElementsAre(Pair("n", 1)));
   EXPECT_THAT(batch.other, ElementsAre(Pair("n", 4)));
+}
+
+TEST(UsualSizes, AreMadeSmallerInStepsThatNetworksTake) {
+  EXPECT_THAT(
+      smaller_sizes({{"h", 224}, {"n", 1}, {"s", 128}, {"t", 100}, {"w", 32}}),
+      ElementsAre(Pair("h", 96), Pair("n", 1), Pair("s", 64), Pair("t", 32), Pair("w", 32)));
 }
 
 TEST(UsualSizes, OfFixedInputsAreNone) {

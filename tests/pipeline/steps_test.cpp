@@ -212,6 +212,19 @@ TEST_F(PipelineSteps, AGainHasToHoldAtOtherSizesToo) {
   EXPECT_THAT(objection(timer, report), HasSubstr("models waited 50% of the time"));
 }
 
+TEST_F(PipelineSteps, CostsAreThoseAtUsualSizesOrGivenOnes) {
+  const Job& given = job(R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[sequence] x) => (float[sequence] y) { y = Relu (x) })");
+  CurrentCosts costs(costs_of_cpu(), given);
+  const auto bytes = [&] { return cost_of(model_->graph, costs.get()).bytes; };
+  EXPECT_EQ(bytes(), 2 * 4 * 128);
+  costs.take_sizes({{"sequence", Dimension(10)}});
+  EXPECT_EQ(bytes(), 2 * 4 * 10);
+  costs.take_sizes(symbols_in(given, std::vector{vector_of(6)}));
+  EXPECT_EQ(bytes(), 2 * 4 * 6);
+  EXPECT_TRUE(symbols_in(given, {}).empty());
+}
+
 TEST_F(PipelineSteps, CostsAreLearnedUntilTheirTimeIsOver) {
   options_.costs.measures = true;
   options_.costs.database = folder_ / "profile.db";

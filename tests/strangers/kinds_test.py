@@ -15,13 +15,15 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(pathlib.Path(__file__).resolve().parent)]
 import environment  # noqa: E402
 
 environment.enter_or_skip()
 
 import onnx  # noqa: E402
 import onnx.parser  # noqa: E402
+
+from counting import nodes_of  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "bugs"
 LEMMA = None
@@ -33,14 +35,6 @@ def model(graph, sets='"" : 17, "other" : 1', ir=8):
 
 def vector(body, given="float[4] x", result="float[4] y"):
     return model(f"({given}) => ({result}) {{ {body} }}")
-
-
-def nodes_of(graph):
-    count = 0
-    for node in graph.node:
-        count += node.op_type != "Constant"
-        count += sum(nodes_of(attribute.g) for attribute in node.attribute if attribute.HasField("g"))
-    return count
 
 
 def chain_of_reshapes(count):
@@ -113,6 +107,22 @@ CASES = {
         "range": (model('(int64 n) => (int64["k"] y) { o = Constant <value = int64 {0}> () '
                         "e = Constant <value = int64 {1}> () r = Range (o, n, e) " + INTEGER_TAIL + " }"), 1),
         "broadcast": (model('(float["n"] x, float["m"] w) => (float["k"] y) { r = Add (x, w) ' + TAIL + " }"), 1),
+        "product": (model('(float["a","n"] x, float["a","m"] v, float["k",4] w) => (float["a",4] y) '
+                          "{ s = Add (x, v) r = MatMul (s, w) " + TAIL + " }"), 2),
+        "size_in_common": (model('(float["n","k"] x, float["m","k"] v, float["j",4] w) => (float["u",2,2] y) '
+                                 "{ s = Add (x, v) p = MatMul (s, w) t = Constant <value = int64[3] {0, 2, 2}> () "
+                                 "r = Reshape (p, t) " + TAIL + " }"), 3),
+        "lstm": (model('(float["t",2,3] x, float[1,16,3] w, float[1,16,4] q) => (float["t",1,2,4] y) '
+                       "{ r = LSTM <hidden_size = 4> (x, w, q) " + TAIL + " }"), 1),
+        "gru": (model('(float["t",2,3] x, float[2,12,3] w, float[2,12,4] q) => (float[2,2,4] y) '
+                      '{ , r = GRU <hidden_size = 4, direction = "bidirectional"> (x, w, q) ' + TAIL + " }"), 1),
+        "rnn": (model('(float["t","b",3] x, float[1,4,3] w, float[1,4,4] q) => (float["t",1,"b",4] y) '
+                      "{ r = RNN <hidden_size = 4> (x, w, q) " + TAIL + " }"), 1),
+        "dropout": (model("(seq(float[4]) s, int64 i) => (float[4] y) { r = SequenceAt (s, i) a = Dropout (r) "
+                          "b = Identity (a) y = Dropout (b) }"), 1),
+        "classes": (model('(float["n",2] x) => (int64["n"] y, float["n",2] z) { r, z = ai.onnx.ml.LinearClassifier '
+                          "<classlabels_ints = [3, 4], coefficients = [1.0, -1.0, -1.0, 1.0], intercepts = [0.0, 0.5]> (x) "
+                          + INTEGER_TAIL + " }", '"" : 17, "ai.onnx.ml" : 3'), 1),
     },
     "disputed_constants": {
         "pow_int64": (model("(int64[2] x) => (int64[2] y) { k = Constant <value = int64[2] {3037000501, 94906267}> () "

@@ -20,19 +20,12 @@ import numpy  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 
+from counting import nodes_of  # noqa: E402
 from situations import SITUATIONS  # noqa: E402
 
 LEMMA = None
 PAGE = ROOT / "docs" / "situations.md"
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, numpy.nan, numpy.inf, -numpy.inf, 3.0, 1e-30]
-
-
-def nodes_of(graph):
-    count = 0
-    for node in graph.node:
-        count += node.op_type != "Constant"
-        count += sum(nodes_of(attribute.g) for attribute in node.attribute if attribute.HasField("g"))
-    return count
 
 
 def feeds_of(session, draw):
