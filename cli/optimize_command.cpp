@@ -38,6 +38,10 @@ void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
       .add_option("--target-opset", arguments.common.options.operator_set,
                   "version of the standard operators that the result is written for")
       ->check(CLI::Range(oldest_operator_set, newest_operator_set));
+  command.add_flag("--fix-defaults", arguments.common.options.reading.fix_overridable_initializers,
+                   "make constants of inputs that have a default value (an initializer), so that "
+                   "they are no inputs of the result; a runtime cannot prepare weights that a "
+                   "caller may replace");
   command.add_option("--sample-shape", arguments.common.sample_shapes,
                      "sizes of an input on which the result is checked, NAME:1,3,224,224 or "
                      "NAME:1x3x224x224; the model keeps its own (may be repeated)");

@@ -28,6 +28,7 @@ int ModelEnvelope::operator_set() const {
 
 std::int64_t ModelEnvelope::ir_version() const { return data_->ir_version; }
 bool ModelEnvelope::used_external_data() const { return data_->external_data; }
+std::size_t ModelEnvelope::default_count() const { return data_->overridable.size(); }
 std::int64_t ModelEnvelope::file_nodes() const { return data_->file_nodes; }
 bool ModelEnvelope::has_taken_branches() const { return data_->taken_branches != 0; }
 bool ModelEnvelope::has_rewritten_bodies() const { return data_->rewritten_bodies; }

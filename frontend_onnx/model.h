@@ -22,6 +22,8 @@ class ModelEnvelope {
   int operator_set() const;
   std::int64_t ir_version() const;
   bool used_external_data() const;
+  /// Inputs with a default value, which callers may replace.
+  std::size_t default_count() const;
   /// Nodes of the file's graph and of the bodies in it, Constant nodes among them.
   std::int64_t file_nodes() const;
   /// Whether import resolved an If: then the graph is not what the file runs.

@@ -29,6 +29,12 @@ void CurrentCosts::take_sizes(DimensionBindings sizes) {
   costs_ = of_device_;
 }
 
+double CurrentCosts::seconds_at(const Graph& graph, DimensionBindings sizes) const {
+  AssumedSizes assumed;
+  assumed.named = std::move(sizes);
+  return cost_of(graph, of_device_.at_sizes(std::move(assumed))).seconds;
+}
+
 Result<void> CurrentCosts::open(const Job& job, OperatorTimer* timer, const Deadline& deadline) {
   const double parameter_bytes = cost_of(job.model.graph, costs_).parameter_bytes;
   LEMMA_ASSIGN_OR_RETURN(

@@ -26,6 +26,8 @@ class CurrentCosts {
   bool learn(const Job& job, std::span<const Graph* const> graphs);
 
   const OperatorCosts& get() const { return costs_; }
+  /// What a run takes by the description of the device, at other sizes.
+  double seconds_at(const Graph& graph, DimensionBindings sizes) const;
   CostReport report() const { return learned_ ? learned_->report() : CostReport(); }
 
  private:

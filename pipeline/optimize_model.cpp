@@ -203,8 +203,10 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
   LEMMA_RETURN_IF_ERROR(costs.open(job, timers.operators(), deadline));
   const double original_seconds = cost_of(job.model.graph, costs.get()).seconds;
   KeptTime kept_time{.check = 1.3 * original->seconds};
+  // The second judge is given inputs of the sizes that were run, which may be smaller than the usual ones.
   if (job.asks_second_judge())
-    kept_time.check += second_judge_allowance(original_seconds, job.writing_seconds);
+    kept_time.check += second_judge_allowance(
+        costs.seconds_at(job.model.graph, symbols_in(job, inputs.values)), job.writing_seconds);
   TimingPlan timing;
   timing.prepare(job, inputs, costs, timers.models(), original_seconds, deadline, kept_time);
   LEMMA_ASSIGN_OR_RETURN(const FileGrowth growth,

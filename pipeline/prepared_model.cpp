@@ -16,6 +16,16 @@ namespace {
 /// Many steps are simpler as a loop, and smaller.
 constexpr std::int64_t most_unrolled_when_small = 64;
 
+/// What inputs with default values cost; empty: there are none.
+std::string defaults_note(const ModelEnvelope& envelope) {
+  const std::size_t count = envelope.default_count();
+  if (count == 0) return {};
+  return fmt::format(
+      "inputs with default values: {}; a runtime cannot take them for constants, --fix-defaults "
+      "makes constants of them",
+      count);
+}
+
 /// The model with bodies optimized.
 OnnxModel resolved_model(OnnxModel read, const std::filesystem::path& file,
                          const RuleDatabase& rules, const OperatorCosts& costs,
@@ -37,11 +47,12 @@ Result<ReadModel> read_and_prepare(const std::filesystem::path& file,
     options.reading.unrolled_node_limit =
         std::min(options.reading.unrolled_node_limit, most_unrolled_when_small);
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, options.reading));
-  std::string note;
+  std::string note = defaults_note(read.envelope);
   if (const std::string objection =
           objection_to_sizes(options.worker, read, file, output, options, deadline);
       !objection.empty()) {
-    note = fmt::format(
+    note += note.empty() ? "" : "; ";
+    note += fmt::format(
         "the sizes of --shape are those of the check alone: ONNX Runtime loads the model, but not "
         "with them ({})",
         objection);

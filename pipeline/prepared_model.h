@@ -16,7 +16,7 @@ struct ReadModel {
   OnnxModel model;
   int own_operator_set = 0;  // of the file
   BodyExplanations bodies;   // why bodies refine those that they replace
-  std::string note;          // what was asked for and is not done; empty: all is done
+  std::string note;  // for people: what was asked for and is not done, what would help; or empty
 };
 
 /// Reads the file. Where a search follows, the branches of conditions that are constants are taken, and bodies are

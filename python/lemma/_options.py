@@ -36,6 +36,8 @@ class SimplifyOptions(TypedDict, total=False):
     """Percent by which the result's file may be larger."""
     target_opset: int | None
     """Version of the standard operators that the result is written for."""
+    fix_defaults: bool
+    """True: inputs with a default value become constants."""
 
 
 class OptimizeOptions(SimplifyOptions, total=False):
@@ -104,6 +106,7 @@ SIMPLIFY_OPTIONS: dict[str, tuple[str, str]] = {
     "keep_outputs": ("--keep-output", "+"),
     "max_growth": ("--max-growth", ""),
     "target_opset": ("--target-opset", ""),
+    "fix_defaults": ("--fix-defaults", ""),
 }
 OPTIMIZE_OPTIONS: dict[str, tuple[str, str]] = {
     **SIMPLIFY_OPTIONS,
