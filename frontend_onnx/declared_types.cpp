@@ -42,6 +42,11 @@ Dimension SizeSymbols::unnamed(const std::string& value, std::size_t axis) {
   return Dimension::symbol(unique(fmt::format("{}_{}", value, axis)));
 }
 
+bool SizeSymbols::is_unnamed(const Dimension& size) const {
+  const auto symbol = size.as_symbol();
+  return symbol && !parameters_.contains(*symbol);
+}
+
 Shape SizeSymbols::adopted(Shape shape) {
   std::map<std::string, int> counts;
   for (const Dimension& size : shape) collect_symbols(size, counts);

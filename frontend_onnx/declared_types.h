@@ -18,6 +18,8 @@ class SizeSymbols {
  public:
   Dimension named(const std::string& parameter);
   Dimension unnamed(const std::string& value, std::size_t axis);
+  /// Whether it is a symbol of an unnamed size, of which a file says nothing.
+  bool is_unnamed(const Dimension& size) const;
   /// A shape that did not come from the file, whose symbols are names as in the file.
   Shape adopted(Shape shape);
 

@@ -514,12 +514,31 @@ TensorType GraphBuilder::broadcast_type(const NodeMessage& node, const Operands&
   return {};
 }
 
-/// Fills in what is certain of the types that the file does not declare.
+/// Whether there is nothing to be found out of a type that the file declares.
+bool GraphBuilder::says_all(const TensorType& type) const {
+  return type.is_known() &&
+         std::none_of(type.shape->begin(), type.shape->end(),
+                      [this](const Dimension& size) { return is_unknown_size_(size); });
+}
+
+/// Takes what a type does not say, a whole shape or a size, from an inferred one.
+void GraphBuilder::take_known(TensorType& type, const TensorType& inferred) const {
+  if (!inferred.is_known()) return;
+  if (!type.is_known()) {
+    type = inferred;
+  } else if (type.data_type == inferred.data_type && type.rank() == inferred.rank()) {
+    for (std::size_t axis = 0; axis < type.rank(); ++axis)
+      if (is_unknown_size_((*type.shape)[axis]) && !is_unknown_size_((*inferred.shape)[axis]))
+        (*type.shape)[axis] = (*inferred.shape)[axis];
+  }
+}
+
+/// Fills in what is certain of the types, and of their sizes, that the file does not declare.
 void GraphBuilder::infer_opaque_types(const NodeMessage& node, const Operands& operands,
                                       std::vector<TensorType>& types) {
-  const bool all_known = std::all_of(types.begin(), types.end(),
-                                     [](const TensorType& type) { return type.is_known(); });
-  if (!unknown_size_ || all_known) return;
+  if (!unknown_size_ || std::all_of(types.begin(), types.end(),
+                                    [this](const TensorType& type) { return says_all(type); }))
+    return;
   const UnknownSize unknown = [&](std::size_t output, std::size_t axis) {
     const std::string& name = node.output(static_cast<int>(output));
     return unknown_size_(name.empty() ? node.op_type() : name, axis);
@@ -536,9 +555,8 @@ void GraphBuilder::infer_opaque_types(const NodeMessage& node, const Operands& o
   std::vector<TensorType> inferred = result_types(call, canonical_domain(node.domain()), unknown);
   const std::vector<TensorType> of_bodies = body_types(node, given, unknown);
   for (std::size_t k = 0; k < types.size(); ++k) {
-    if (types[k].is_known()) continue;
-    if (inferred[k].is_known()) types[k] = inferred[k];
-    if (of_bodies[k].is_known()) types[k] = of_bodies[k];
+    take_known(types[k], of_bodies[k]);
+    take_known(types[k], inferred[k]);
     if (!types[k].is_known()) types[k] = broadcast_type(node, operands, unknown);
   }
 }

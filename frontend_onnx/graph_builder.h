@@ -53,11 +53,12 @@ class GraphBuilder {
   void bind(ValueId input, Constant contents);
   /// A type that the file states for a value, for outputs of opaque nodes.
   void declare(const std::string& name, TensorType type) { declared_[name] = std::move(type); }
-  /// Makes a size for an axis of a value that is not known; without it outputs of opaque nodes have the types that the file
-  /// declares, and no others.
-  void take_unknown_sizes(
-      std::function<Dimension(const std::string& value, std::size_t axis)> make) {
+  /// Makes a size for an axis of a value that is not known, and says whether a size is such a one; without it outputs of
+  /// opaque nodes have the types that the file declares, and no others.
+  void take_unknown_sizes(std::function<Dimension(const std::string& value, std::size_t axis)> make,
+                          std::function<bool(const Dimension& size)> is_unknown) {
     unknown_size_ = std::move(make);
+    is_unknown_size_ = std::move(is_unknown);
   }
   /// Nodes whose first outputs have these names are opaque.
   void keep_opaque(std::set<std::string, std::less<>> outputs) {
@@ -110,6 +111,8 @@ class GraphBuilder {
   Result<void> add_operation(const ::onnx::NodeProto& node, const Operands& operands);
   Result<void> add_opaque(const ::onnx::NodeProto& node, const Operands& operands,
                           std::string reason);
+  bool says_all(const TensorType& type) const;
+  void take_known(TensorType& type, const TensorType& inferred) const;
   void infer_opaque_types(const ::onnx::NodeProto& node, const Operands& operands,
                           std::vector<TensorType>& types);
   TensorType broadcast_type(const ::onnx::NodeProto& node, const Operands& operands,
@@ -144,6 +147,7 @@ class GraphBuilder {
   std::map<ValueId, Constant> bound_;
   absl::flat_hash_map<std::string, TensorType> declared_;
   std::function<Dimension(const std::string&, std::size_t)> unknown_size_;
+  std::function<bool(const Dimension&)> is_unknown_size_;
   absl::flat_hash_set<std::string> used_;
   std::set<std::string> runtimes_;
   std::set<std::string, std::less<>> opaque_outputs_;

@@ -51,9 +51,11 @@ class Importer {
     data_->source = source_;
     builder_.keep_opaque(options.opaque_outputs);
     if (options.trusts_declarations)
-      builder_.take_unknown_sizes([this](const std::string& value, std::size_t axis) {
-        return symbols_.unnamed(value, axis);
-      });
+      builder_.take_unknown_sizes(
+          [this](const std::string& value, std::size_t axis) {
+            return symbols_.unnamed(value, axis);
+          },
+          [this](const Dimension& size) { return symbols_.is_unnamed(size); });
   }
 
   Result<OnnxModel> run() {
