@@ -25,9 +25,10 @@ struct Contraction {
 };
 
 /// A sum in `root` that is worth it and not behind a guard. Adds terms for the factors. `axes` are
-/// the variables of the output, in order.
+/// the variables of the output, in order. `in_order`: see EvaluationOptions.
 std::optional<Contraction> find_contraction(TermGraph& graph, TermNumber root,
-                                            const std::vector<LoopVariable>& axes);
+                                            const std::vector<LoopVariable>& axes,
+                                            bool in_order = false);
 
 /// The sum for all its variables, as lanes in row-major order of `axes` (those of the output that
 /// the sum depends on, in order). False where plain evaluation must decide: an element of a factor

@@ -53,7 +53,7 @@ class ElementEvaluation {
     layout.count = strip_lanes;
     std::int64_t elements = 1;
     for (const LoopVariable v : destination_.axes) elements *= graph_.extent(v);
-    layout.reduce_along_lanes = reduces_along_lanes(graph_, elements);
+    layout.reduce_along_lanes = !options_.in_order && reduces_along_lanes(graph_, elements);
     std::size_t first_lane_axis = destination_.axes.size();
     while (!layout.reduce_along_lanes && first_lane_axis > 0 && strips_.row < wanted_row)
       strips_.row *= graph_.extent(destination_.axes[--first_lane_axis]);

@@ -26,6 +26,9 @@ struct EvaluationOptions {
   Domain domain = Domain::native;
   /// Evaluate definitions as they stand: no contraction kernels, no other lowering.
   bool plain = false;
+  /// Terms of a sum or product are taken in the order of the definition, however few elements have however many of
+  /// them. Otherwise partial results are combined where lanes would stay empty, so that bits depend on the shape.
+  bool in_order = false;
   int threads = 0;  // 0: as many as there are processors
   /// Evaluation ends with an error soon after this moment, or after the flag becomes true.
   std::optional<std::chrono::steady_clock::time_point> deadline;

@@ -23,13 +23,14 @@ struct Side {
 
 class Finder {
  public:
-  Finder(TermGraph& graph, const std::vector<LoopVariable>& axes) : graph_(graph), axes_(axes) {
+  Finder(TermGraph& graph, const std::vector<LoopVariable>& axes, bool in_order)
+      : graph_(graph), axes_(axes), in_order_(in_order) {
     for (const LoopVariable v : axes) all_axes_ |= set_of(v);
   }
 
   std::optional<Contraction> find(TermNumber root) {
     // Lowering never changes the order of a sum.
-    if (reduces_along_lanes(graph_, size_of(all_axes_))) return std::nullopt;
+    if (!in_order_ && reduces_along_lanes(graph_, size_of(all_axes_))) return std::nullopt;
     std::vector<char> reached(graph_.size(), 0);
     reached[root] = 1;
     for (TermNumber id = root + 1; id-- > 0;) {
@@ -155,14 +156,15 @@ class Finder {
 
   TermGraph& graph_;
   const std::vector<LoopVariable>& axes_;
+  bool in_order_;
   VariableSet all_axes_ = 0;
 };
 
 }  // namespace
 
 std::optional<Contraction> find_contraction(TermGraph& graph, TermNumber root,
-                                            const std::vector<LoopVariable>& axes) {
-  return Finder(graph, axes).find(root);
+                                            const std::vector<LoopVariable>& axes, bool in_order) {
+  return Finder(graph, axes, in_order).find(root);
 }
 
 }  // namespace lemma::interpreter

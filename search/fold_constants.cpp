@@ -173,6 +173,7 @@ std::optional<Constant> compute(const Graph& graph, ValueId value, const FoldOpt
   interpreter::RunOptions run_options;
   run_options.threads = options.threads;
   run_options.deadline = options.deadline;
+  run_options.in_order = true;  // bits of weights are the same in tensors of other shapes
   auto results = interpreter::run(part, {}, run_options);
   if (!results || results->size() != 1) return std::nullopt;
   return results->front().constant();

@@ -36,6 +36,37 @@ TEST(Run, BindsSymbolsFromInputs) {
   EXPECT_EQ((*outputs)[0], matrix({2, 2}, {58, 64, 139, 154}));
 }
 
+/// The product of a 6x400 and a 400xN matrix of random elements; the elements of the first column.
+std::vector<float> first_column(std::int64_t columns, bool in_order) {
+  Graph graph;
+  const ValueId a = *graph.add_input("a", f32({6, 400}));
+  const ValueId b = *graph.add_input("b", f32({400, columns}));
+  EXPECT_TRUE(graph.add_output("c", *graph.add("MatMul", {a, b})).has_value());
+  std::vector<float> left(6 * 400), right(static_cast<std::size_t>(400 * columns));
+  for (std::size_t i = 0; i < left.size(); ++i)
+    left[i] = 1.0F / static_cast<float>(i % 397 + 3);
+  for (std::size_t i = 0; i < right.size(); ++i)
+    right[i] = 1.0F / static_cast<float>(i / static_cast<std::size_t>(columns) % 389 + 5);
+  const std::vector<NamedTensor> inputs = {{"a", matrix({6, 400}, left)},
+                                           {"b", matrix({400, columns}, right)}};
+  RunOptions options;
+  options.in_order = in_order;
+  const auto outputs = run(graph, inputs, options);
+  EXPECT_TRUE(outputs.has_value());
+  const std::vector<double> elements = outputs->front().reals();
+  std::vector<float> column;
+  for (std::size_t row = 0; row < 6; ++row)
+    column.push_back(static_cast<float>(elements[row * static_cast<std::size_t>(columns)]));
+  return column;
+}
+
+TEST(Run, TakesTermsInOrderForEveryShape) {
+  const std::vector<float> wide = first_column(40, true);
+  for (const std::int64_t columns : {1, 2, 8, 16, 23})
+    EXPECT_EQ(first_column(columns, true), wide) << columns;
+  EXPECT_NE(first_column(8, false), wide) << "then the option has no use";
+}
+
 TEST(Run, RejectsContradictingSizes) {
   const std::vector<NamedTensor> inputs = {{"a", matrix({2, 1}, {1, 2})},
                                            {"b", matrix({2, 2}, {1, 2, 3, 4})}};
