@@ -28,6 +28,7 @@ using interpreter::NamedTensor;
 using interpreter::Tensor;
 
 constexpr std::int64_t element_limit = std::int64_t{1} << 28;
+constexpr std::size_t sets_without_samples = 3;  // of random inputs, for another judge
 constexpr std::int64_t adversarial_element_limit = std::int64_t{1} << 22;  // of symbolic shapes
 
 struct Sample {
@@ -298,17 +299,35 @@ std::vector<NamedTensor> inputs_of(const Graph& graph, std::span<const NamedTens
 
 }  // namespace
 
-Result<SampledReference> SampledReference::compute(const Graph& original,
-                                                   const SampledCheckOptions& options) {
+Result<std::shared_ptr<SampledReference::Samples>> SampledReference::without_samples(
+    const Graph& original, const SampledCheckOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(Graph cut, cut_at_opaque_nodes(original));
   LEMMA_ASSIGN_OR_RETURN(Graph reference, computable_part(cut));
-  const auto samples = std::make_shared<Samples>(Samples{original,
-                                                         std::move(cut),
-                                                         std::move(reference),
-                                                         tolerance_for(original, options),
-                                                         {},
-                                                         {},
-                                                         {}});
+  return std::make_shared<Samples>(Samples{original,
+                                           std::move(cut),
+                                           std::move(reference),
+                                           tolerance_for(original, options),
+                                           {},
+                                           {},
+                                           {}});
+}
+
+Result<SampledReference> SampledReference::of_inputs(const Graph& original,
+                                                     const SampledCheckOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(const auto samples, without_samples(original, options));
+  samples->sizes = sizes_to_try(original).front();
+  for (const auto& [symbol, size] : options.sizes)
+    samples->sizes.sizes.insert_or_assign(symbol, size);
+  SampledReference result;
+  result.samples_ = samples;
+  return result;
+}
+
+bool SampledReference::is_computed() const { return !samples_->random.empty(); }
+
+Result<SampledReference> SampledReference::compute(const Graph& original,
+                                                   const SampledCheckOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(const auto samples, without_samples(original, options));
   SymbolSizes& sizes = samples->sizes;
   for (int i = 0; i < options.samples; ++i) {
     LEMMA_ASSIGN_OR_RETURN(
@@ -431,13 +450,15 @@ std::vector<std::vector<NamedTensor>> SampledReference::inputs_for_second_judge(
         return !has_input(samples_->reference,
                           samples_->original.input_name(samples_->original.node(id)));
       });
-  if (has_opaque_nodes(samples_->original) || has_other_inputs) {
-    InputPlan plan;
-    plan.size = samples_->sizes.size;
-    plan.sizes = samples_->sizes.sizes;
-    plan.seed = options.seed;
-    auto inputs = make_inputs(samples_->original, plan, {}, element_limit);
-    if (inputs) sets.push_back(std::move(*inputs));
+  if (has_opaque_nodes(samples_->original) || has_other_inputs || !is_computed()) {
+    for (std::size_t i = 0; i < (is_computed() ? 1 : std::min(most, sets_without_samples)); ++i) {
+      InputPlan plan;
+      plan.size = samples_->sizes.size;
+      plan.sizes = samples_->sizes.sizes;
+      plan.seed = options.seed + i;
+      auto inputs = make_inputs(samples_->original, plan, {}, element_limit);
+      if (inputs) sets.push_back(std::move(*inputs));
+    }
     return sets;
   }
   for (const Sample& sample : samples_->random)

@@ -80,6 +80,13 @@ class SampledReference {
   /// says nothing about other graphs. The graph must outlive the reference.
   static Result<SampledReference> compute(const Graph& original,
                                           const SampledCheckOptions& options);
+  /// Only inputs, for another judge: computing the original takes too long. compare() then looks at what is compared by
+  /// structure alone. The graph must outlive the reference.
+  static Result<SampledReference> of_inputs(const Graph& original,
+                                            const SampledCheckOptions& options);
+
+  /// Whether compare() computes anything.
+  bool is_computed() const;
 
   /// Both graphs are cut at their opaque nodes. Elements of the model's outputs must agree within
   /// the tolerances; a value that goes into an opaque node, whose elements nobody reads one by one,
@@ -91,12 +98,14 @@ class SampledReference {
   /// ones on which the original is defined everywhere and finite in its own types; at most `most`. Left
   /// out are those on which one rounding of the inputs moves its results further than a quarter of the
   /// tolerance: there it is rounding that decides.
-  /// For a graph with opaque nodes, which cannot be computed here, one set of random inputs.
+  /// For a graph with opaque nodes, which cannot be computed here, one set of random inputs; three if nothing was computed.
   std::vector<std::vector<interpreter::NamedTensor>> inputs_for_second_judge(
       std::size_t most, const SampledCheckOptions& options) const;
 
  private:
   struct Samples;
+  static Result<std::shared_ptr<Samples>> without_samples(const Graph& original,
+                                                          const SampledCheckOptions& options);
   std::shared_ptr<const Samples> samples_;
 };
 

@@ -412,6 +412,7 @@ namespace {
 
 /// +1 if a >= b for all non-negative symbols, -1 if a <= b, 0 if not seen.
 int order_of(const Dimension& a, const Dimension& b) {
+  if (a.is_constant() && b.is_constant()) return a.offset() >= b.offset() ? 1 : -1;
   const Dimension difference = a - b;
   if (const auto low = signed_lower_bound(difference, 1); low && *low >= 0) return 1;
   if (const auto low = signed_lower_bound(difference, -1); low && *low >= 0) return -1;

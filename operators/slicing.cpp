@@ -24,6 +24,7 @@ constexpr std::int64_t far_away = 2147483647;
 Dimension from_end(const Dimension& position, const Dimension& size) {
   if (position.is_constant()) return position.offset() < 0 ? position + size : position;
   if (position == size || surely_at_least(position, 0)) return position;
+  if (position == Dimension(0) - size) return 0;  // also in an empty axis
   if (surely_at_least(Dimension(-1), position)) return position + size;
   const Dimension is_negative = minimum(1, maximum(0, Dimension(0) - position));
   // One position before the end is only negative in an empty axis, where all positions clamp to 0.
@@ -41,6 +42,7 @@ Cut cut_forward(const Dimension& size, const Dimension& start, const Dimension& 
                 std::int64_t step) {
   auto clamp = [&size](const Dimension& position) {
     if (position.is_constant() && position.offset() >= far_away) return size;
+    if (position.is_constant() && position.offset() < -far_away) return Dimension(0);
     const Dimension p = from_end(position, size);
     return p == size ? size : maximum(0, minimum(p, size));
   };

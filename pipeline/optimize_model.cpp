@@ -85,6 +85,7 @@ struct Improvement {
   std::string kept;             // why the original is kept without a further attempt
   std::string warning;          // of the last result that was refused
   bool is_simplified = false;   // the last one is only simpler than the original
+  bool is_computed = true;      // the interpreter had the time to compute the original
   double search_seconds = 0, check_seconds = 0;
   TimingReport timing;
   std::string sizes;  // of the inputs on which models were run
@@ -219,6 +220,7 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
                            growth,   kept_time,
                            deadline, trace};
   Improvement result;
+  result.is_computed = original->reference.is_computed();
   result.check_seconds = original->seconds;
   result.timing.message = inputs.message;
   if (timing.timed() != nullptr) result.sizes = sizes_of(inputs.values);
@@ -284,6 +286,9 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
     report.status =
         improvement.is_simplified ? OptimizeStatus::simplified : OptimizeStatus::optimized;
     if (improvement.is_simplified) report.message = improvement.last->reason;
+    if (!improvement.is_computed)
+      report.message += std::string(report.message.empty() ? "" : "; ") +
+                        "compared by ONNX Runtime alone: there was no time to compute it here";
     report.after = improvement.last->figures.after;
     LEMMA_RETURN_IF_ERROR(improvement.last->staged->publish(job.options.before_publishing));
     return write_explanation(job, improvement.last->explanation, bodies);

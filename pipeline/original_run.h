@@ -17,8 +17,8 @@ struct OriginalRun {
   double seconds = 0;  // that computing it took
 };
 
-/// Runs the original in at most 0.45 of the time that is left: the result has to be computed too. An error
-/// says why no check is possible.
+/// Runs the original in at most 0.45 of the time that is left: the result has to be computed too. Where there is a second
+/// judge, it is 0.3, and if that is not enough, that judge alone compares. An error says why no check is possible.
 Result<OriginalRun> run_original(const Job& job, const Deadline& deadline);
 
 struct ModelInputs {

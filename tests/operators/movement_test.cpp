@@ -51,6 +51,7 @@ TEST(Slice, ClampsKnownBounds) {
   EXPECT_EQ(to_the_end.attributes, "{axes=[0], ends=[5], starts=[2], steps=[1]}");
   EXPECT_EQ(slice("f32[5]", "-9", "2").attributes, "{axes=[0], ends=[2], starts=[0], steps=[1]}");
   EXPECT_EQ(slice("f32[5]", "4", "2").types, "f32[0]");
+  EXPECT_EQ(slice("f32[4]", "-9223372036854775808", "-2").types, "f32[2]");
   EXPECT_EQ(slice("f32[5]", "0", "5", 2).types, "f32[3]");
 }
 
@@ -69,6 +70,8 @@ TEST(Slice, KeepsSymbols) {
   EXPECT_EQ(slice("f32[A + B]", "0", "A").attributes,
             "{axes=[0], ends=[A], starts=[0], steps=[1]}");
   EXPECT_EQ(slice("f32[N]", "0", "10").types, "f32[min(10, N)]");
+  EXPECT_EQ(slice("f32[N]", "-9223372036854775808", "9223372036854775807").types, "f32[N]");
+  EXPECT_EQ(slice("f32[N]", "-1*N", "9223372036854775807").types, "f32[N]");
 }
 
 TEST(Slice, SortsAxes) {
