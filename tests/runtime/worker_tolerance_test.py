@@ -80,6 +80,17 @@ class WorkerTolerance(unittest.TestCase):
         other[2] += 1
         self.assertEqual(WORKER.difference("y", expected[0], other, SINGLE, moved[0])[0], "")
 
+    def test_elements_on_a_coarse_grid_may_jump_as_others_were_seen_to(self):
+        grid = 2.0**-24
+        elements = grid * numpy.array([1, 2, 3, 2, 1, 2, 2, 3], dtype=numpy.float64)
+        moved = grid * numpy.array([0, 0, 1, 0, 0, 1, 0, 0], dtype=numpy.float64)
+        other = elements.copy()
+        other[1] += grid
+        self.assertEqual(WORKER.difference("y", elements, other, SINGLE, moved)[0], "")
+        self.assertNotEqual(WORKER.difference("y", elements, other, SINGLE, numpy.zeros(8))[0], "")
+        other[1] += grid  # two steps
+        self.assertNotEqual(WORKER.difference("y", elements, other, SINGLE, moved)[0], "")
+
     def test_a_jump_excuses_no_other_result(self):
         """Of inputs near the jump of a function, rounding moves everything."""
         elements = numpy.ones(4)
