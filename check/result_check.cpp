@@ -140,6 +140,12 @@ ResultVerdict ask_onnx_runtime(const ResultCheckRequest& request, const SecondJu
   asked.scratch_folder = judge.scratch_folder;
   asked.time_limit_seconds = std::min(second_judge_seconds, judge.deadline.remaining());
   report.second = ask_second_judge(judge.worker, asked);
+  // Inputs that are integers, as words are, say nothing of rounding: here weights are changed, too.
+  if (report.second.verdict == JudgeVerdict::differs && asked.tolerance.knows_scale()) {
+    asked.allowances = request.reference.allowances(until(request.comparison, judge.deadline));
+    asked.time_limit_seconds = std::min(second_judge_seconds, judge.deadline.remaining());
+    if (!asked.allowances.empty()) report.second = ask_second_judge(judge.worker, asked);
+  }
   report.second_judge = name(report.second.verdict);
   if (report.second.verdict == JudgeVerdict::differs)
     return refused("ONNX Runtime computes something else: " + report.second.message);

@@ -441,6 +441,20 @@ Result<SampledCheck> SampledReference::compare(const Graph& candidate,
   return check;
 }
 
+std::map<std::string, OutputAllowance> SampledReference::allowances(
+    const SampledCheckOptions& options) const {
+  std::map<std::string, OutputAllowance> result;
+  if (has_opaque_nodes(samples_->original) || !is_computed()) return result;
+  const Graph& graph = samples_->reference;
+  const Sample& sample = samples_->random.front();
+  const std::vector<OutputAllowance> allowed =
+      output_allowances(graph, sample.inputs, sample.expected,
+                        options_for_run(options, Domain::native), options.seed);
+  for (std::size_t i = 0; i < allowed.size(); ++i)
+    result.emplace(graph.outputs()[i].name, allowed[i]);
+  return result;
+}
+
 std::vector<std::vector<NamedTensor>> SampledReference::inputs_for_second_judge(
     std::size_t most, const SampledCheckOptions& options) const {
   std::vector<std::vector<NamedTensor>> sets;

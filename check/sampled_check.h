@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "check/rounding_spread.h"
 #include "check/tolerance.h"
 #include "interpreter/run.h"
 #include "ir/graph.h"
@@ -93,6 +94,10 @@ class SampledReference {
   /// may differ by the relative tolerance of its largest element. An error: there is too little
   /// time or memory.
   Result<SampledCheck> compare(const Graph& candidate, const SampledCheckOptions& options) const;
+
+  /// What rounding moves the outputs by on the first random inputs, by name (check/rounding_spread.h). Empty: it cannot be
+  /// measured, since the graph has opaque nodes or was not computed.
+  std::map<std::string, OutputAllowance> allowances(const SampledCheckOptions& options) const;
 
   /// Inputs for another judge, in the types of the model: the random ones, and those adversarial
   /// ones on which the original is defined everywhere and finite in its own types; at most `most`. Left

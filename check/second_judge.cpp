@@ -21,6 +21,20 @@ std::string_view name(JudgeVerdict verdict) {
   return names[static_cast<std::size_t>(verdict)];
 }
 
+namespace {
+
+Json json_of(const std::map<std::string, OutputAllowance>& allowances) {
+  Json result = Json::object();
+  for (const auto& [name, allowed] : allowances)
+    result[name] = {{"relative", allowed.relative},
+                    {"common", allowed.common},
+                    {"jump", allowed.jump},
+                    {"jumps", allowed.jumps}};
+  return result;
+}
+
+}  // namespace
+
 JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& request) {
   if (request.sets.empty()) return {JudgeVerdict::not_available, "there are no inputs", 0, 0, {}};
   const Deadline deadline = Deadline::after(request.time_limit_seconds);
@@ -36,6 +50,7 @@ JudgeAnswer ask_second_judge(OnnxRuntimeWorker& worker, const JudgeRequest& requ
                                   {"absolute", request.tolerance.absolute},
                                   {"of_largest", request.tolerance.of_largest},
                                   {"rounding", request.tolerance.rounding},
+                                  {"allowances", json_of(request.allowances)},
                                   {"sets", *sets}},
                                  deadline.remaining());
   std::error_code ignored;

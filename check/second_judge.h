@@ -2,9 +2,11 @@
 // ONNX Runtime as a second judge of a result, so that a fault of our own interpreter shows.
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "check/rounding_spread.h"
 #include "check/sampled_check.h"
 #include "interpreter/run.h"
 #include "profiler/onnxruntime_worker.h"
@@ -15,6 +17,8 @@ struct JudgeRequest {
   std::filesystem::path original, result;
   std::vector<NamedValues> sets;  // of inputs
   SampledTolerance tolerance;
+  /// What rounding was seen to move outputs by, by name: they may differ by so much as well.
+  std::map<std::string, OutputAllowance> allowances;
   int threads = 0;
   /// The folder for the contents of the inputs; it exists, and what is put there is removed again.
   std::filesystem::path scratch_folder;

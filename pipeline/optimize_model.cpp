@@ -151,9 +151,7 @@ void take_simplified(const AttemptSetup& setup, Attempt simpler, Improvement& im
   improvement.check_seconds += simpler.check.seconds;
   using Outcome = Attempt::Outcome;
   const Outcome outcome = improvement.last ? improvement.last->outcome : Outcome::no_better;
-  if (simpler.outcome != Outcome::passed || outcome == Outcome::passed ||
-      !improvement.warning.empty())
-    return;
+  if (simpler.outcome != Outcome::passed || outcome == Outcome::passed) return;
   const double before = cost_of(setup.job.model.graph, setup.costs.get()).seconds;
   const double cost_ratio = before > 0 ? simpler.figures.after.seconds / before : 1;
   TimingReport timing = improvement.last ? improvement.last->timing : TimingReport();

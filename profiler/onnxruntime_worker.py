@@ -12,7 +12,8 @@ elements of all of them, row-major and little-endian. In place of type and offse
   {"verdict": "agrees" | "differs" | "not available", "message": "...", "sets": 3, "max_error": 1e-7}
 
 The criterion is that of check/sampled_check.h: where the original gives a finite number, the result gives one
-within the tolerance; integers and booleans are equal. Inputs on which the original cannot be computed say nothing, and
+within the tolerance; integers and booleans are equal. "allowances": {"y": {"relative": 1e-6, "common": 1e-7, "jump": 1e-3,
+"jumps": 2}} says what output y may differ by as well (`is_within`). Inputs on which the original cannot be computed say nothing, and
 nothing is said of models that differ and whose original computes something else in each run.
 
   {"action": "time", "models": [FILE], "data": FILE, "sets": [[INPUT]], "threads": 0, "optimized": true,
@@ -238,6 +239,19 @@ def difference_of_values(name, expected, actual, request):
     return "", largest
 
 
+def is_within(expected, actual, allowed):
+    """Whether a tensor differs by no more than rounding was seen to move it by elsewhere (OutputAllowance of
+    check/rounding_spread.h): "relative" and "common" for each element, and "jumps" elements by "jump" in place of it."""
+    if expected.dtype != actual.dtype or expected.shape != actual.shape or expected.dtype.kind != "f":
+        return False
+    left, right = expected.astype(numpy.float64).ravel(), actual.astype(numpy.float64).ravel()
+    with numpy.errstate(all="ignore"):
+        error = numpy.abs(left - right) - allowed["relative"] * numpy.abs(left)
+    equal = (left == right) | (numpy.isnan(left) & numpy.isnan(right))
+    jumps = ~equal & ~(error <= allowed["common"])
+    return jumps.sum() <= allowed["jumps"] and bool((error[jumps] <= allowed["jump"]).all())
+
+
 def is_random(model, name, first, feed, request):
     """Whether the model computes something else when it is run again.
 
@@ -267,7 +281,7 @@ def compare(request):
     except Exception as error:
         return {"verdict": "differs", "message": f"it cannot load the result: {one_line(error)}"}
     names = [output.name for output in result.get_outputs()]  # the original may have more
-    compared, largest, random = 0, 0.0, set()
+    compared, largest, random, allowances = 0, 0.0, set(), request.get("allowances", {})
     for tensors in request["sets"]:
         feed = inputs_of(tensors, data)
         try:
@@ -286,6 +300,8 @@ def compare(request):
             if message and is_tensor and request["rounding"] > 0 and error > 0:
                 moved = moved or moved_by_rounding(original, names, feed, expected)
                 message, error = difference(name, left, right, request, moved[index])
+            if message and is_tensor and name in allowances and is_within(left, right, allowances[name]):
+                message = ""
             # What is random says nothing, of the other outputs neither. One that differs decides.
             if name in random or (message and not first and is_random(original, name, left, feed, request)):
                 random.add(name)

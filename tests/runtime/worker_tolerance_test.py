@@ -91,6 +91,18 @@ class WorkerTolerance(unittest.TestCase):
         other[1] += grid  # two steps
         self.assertNotEqual(WORKER.difference("y", elements, other, SINGLE, moved)[0], "")
 
+    def test_allowances_hold_for_each_element_and_for_a_few_jumps(self):
+        expected = numpy.array([1.0, -2.0, numpy.nan, numpy.inf], dtype=numpy.float32)
+        allowed = {"relative": 0.01, "common": 0.1, "jump": 0.5, "jumps": 1}
+        within = lambda actual: WORKER.is_within(expected, numpy.array(actual, dtype=numpy.float32), allowed)
+        self.assertTrue(within([1.1, -2.1, numpy.nan, numpy.inf]))
+        self.assertTrue(within([1.4, -2.1, numpy.nan, numpy.inf]))
+        self.assertFalse(within([1.4, -2.4, numpy.nan, numpy.inf]))  # two jumps
+        self.assertFalse(within([1.6, -2.0, numpy.nan, numpy.inf]))  # too far
+        self.assertFalse(within([1.0, -2.0, 0.0, numpy.inf]))
+        self.assertFalse(within([1.0, -2.0, numpy.nan, -numpy.inf]))
+        self.assertFalse(WORKER.is_within(expected, expected.astype(numpy.float64), allowed))
+
     def test_a_jump_excuses_no_other_result(self):
         """Of inputs near the jump of a function, rounding moves everything."""
         elements = numpy.ones(4)
