@@ -145,20 +145,24 @@ Result<Attempt> simplified(const AttemptSetup& setup) {
   return attempt(cleaning, RoundingClass::bitwise, true);
 }
 
-/// Takes the simplified graph if nothing faster was found and it is no slower than the original.
+/// Takes the simplified graph if nothing faster was found and it is no slower than the original, or if it is faster than what
+/// was found.
 void take_simplified(const AttemptSetup& setup, Attempt simpler, Improvement& improvement) {
   improvement.search_seconds += simpler.figures.seconds;
   improvement.check_seconds += simpler.check.seconds;
   using Outcome = Attempt::Outcome;
-  const Outcome outcome = improvement.last ? improvement.last->outcome : Outcome::no_better;
-  if (simpler.outcome != Outcome::passed || outcome == Outcome::passed) return;
+  if (simpler.outcome != Outcome::passed) return;
+  const bool has_result = improvement.last && improvement.last->outcome == Outcome::passed;
   const double before = cost_of(setup.job.model.graph, setup.costs.get()).seconds;
   const double cost_ratio = before > 0 ? simpler.figures.after.seconds / before : 1;
+  const std::filesystem::path& file = simpler.staged->file();
   TimingReport timing = improvement.last ? improvement.last->timing : TimingReport();
-  if (!is_no_slower(setup.job, simpler.staged->file(), cost_ratio, setup.timing, setup.deadline,
-                    timing))
-    return;
-  simpler.reason = "nothing faster was found: it is only simplified";
+  const bool is_taken =
+      has_result ? is_faster_still(setup.job, file, timing, setup.timing, setup.deadline)
+                 : is_no_slower(setup.job, file, cost_ratio, setup.timing, setup.deadline, timing);
+  if (!is_taken) return;
+  simpler.reason = has_result ? "it is only simplified: that is faster than what was found"
+                              : "nothing faster was found: it is only simplified";
   simpler.timing = std::move(timing);
   improvement.last = std::move(simpler);
   improvement.is_simplified = true;

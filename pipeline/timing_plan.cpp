@@ -95,4 +95,21 @@ bool is_no_slower(const Job& job, const std::filesystem::path& result, double co
   return report.takes_simplified;
 }
 
+bool is_faster_still(const Job& job, const std::filesystem::path& simplified, TimingReport& report,
+                     TimingPlan& plan, const Deadline& deadline) {
+  constexpr double least_seconds = 2;
+  if (job.options.timing.replay) return job.options.timing.replay->takes_simplified;
+  TimedChoice* const timed = plan.timed();
+  if (timed == nullptr || report.state != TimingReport::State::measured || report.rounds == 0 ||
+      deadline.remaining() < least_seconds)
+    return false;
+  job.stage("timing the simplified graph");
+  if (!timed->is_faster(job.file, simplified, deadline.remaining()) ||
+      timed->report().ratio.median > (1 - TimedChoice::noise) * report.ratio.median)
+    return false;
+  report = timed->report();
+  report.takes_simplified = true;
+  return true;
+}
+
 }  // namespace lemma

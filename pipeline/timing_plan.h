@@ -53,6 +53,11 @@ std::string load_of(const TimingReport& report);
 bool is_no_slower(const Job& job, const std::filesystem::path& result, double cost_ratio,
                   TimingPlan& plan, const Deadline& deadline, TimingReport& report);
 
+/// Whether the simplified graph is faster than the original by more than a result is, if there is time to run it. `report` tells
+/// what was measured of the result, and then, if it is, of the simplified graph.
+bool is_faster_still(const Job& job, const std::filesystem::path& simplified, TimingReport& report,
+                     TimingPlan& plan, const Deadline& deadline);
+
 /// Why a result may not take the original's place; empty if it may. `report` tells what was measured.
 std::string objection_of_timing(const Job& job, const std::filesystem::path& result,
                                 TimingPlan& plan, const Deadline& deadline, TimingReport& report);
