@@ -32,6 +32,8 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
     };
   options.explain = true;
   options.cleans = job.options.cleans;
+  if (job.options.cleans || job.options.own_target() == nullptr)
+    options.operator_set = job.model.envelope.operator_set();
   options.bitwise_rules = job.replayed.bitwise;
   options.learn_costs = [&setup](std::span<const Graph* const> graphs) {
     return setup.costs.learn(setup.job, graphs);

@@ -54,6 +54,9 @@ struct SearchOptions {
   LeftOut left_out = LeftOut::all;
   /// The runtime that the target is, whose own operators may be made (OperatorRecord::runtime); empty: none.
   std::string runtime;
+  /// Of the model that is written, where operators that it has and that the runtime alone has in others may be made; 0: they
+  /// may not.
+  int operator_set = 0;
   /// The target computes convolutions and pools in blocks of channels, and moves between layouts
   /// (search/blocked_layout.h).
   bool has_layouts = false;

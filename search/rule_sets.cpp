@@ -70,12 +70,12 @@ Result<void> add_layouts(const Graph& graph, std::span<const Substitution> rules
 }  // namespace
 
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> given,
-                               const OperatorCosts& costs, std::string_view runtime,
+                               const OperatorCosts& costs, const RuleTarget& target,
                                const RuleNames& bitwise, bool has_layouts,
                                std::span<const std::int64_t> target_values) {
   RuleSets sets;
   const std::vector<Substitution> rules = with_roles(given);
-  sets.relevant = relevant_rules(graph, rules, runtime);
+  sets.relevant = relevant_rules(graph, rules, target);
   sets.recurrences = recurrence_rules(sets.relevant);
   sets.general = for_egraphs(sets.relevant, recurrence_rules(rules));
   for (RuleSet* set : {&sets.all, &sets.saving, &sets.refining, &sets.folding_weights})

@@ -8,6 +8,7 @@
 
 #include "costmodel/operator_costs.h"
 #include "search/fold_recurrences.h"
+#include "search/rule_subset.h"
 #include "search/saturation_round.h"
 
 namespace lemma {
@@ -34,10 +35,10 @@ struct RuleSets {
   RuleSet layouts;
 };
 
-/// `runtime`: the target, if it is one (search/rule_subset.h). `bitwise`: the rules of this rounding class.
+/// `target`: search/rule_subset.h. `bitwise`: the rules of this rounding class.
 /// `has_layouts`: the target computes in blocks of channels (search/blocked_layout.h). `target_values`: SearchOptions.
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
-                               const OperatorCosts& costs, std::string_view runtime,
+                               const OperatorCosts& costs, const RuleTarget& target,
                                const RuleNames& bitwise, bool has_layouts = false,
                                std::span<const std::int64_t> target_values = {});
 

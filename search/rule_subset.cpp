@@ -14,15 +14,34 @@ std::vector<Substitution> simplifying_rules(std::span<const Substitution> rules)
   return result;
 }
 
-bool is_for_runtime(const Substitution& rule, std::string_view runtime) {
+namespace {
+
+bool is_standard(const OperatorRecord& op, int operator_set) {
+  return op.runtime.empty() &&
+         std::any_of(op.onnx.begin(), op.onnx.end(), [operator_set](const OnnxMapping& mapping) {
+           return mapping.domain.empty() && mapping.runtime.empty() && !mapping.import_only &&
+                  mapping.since <= operator_set && operator_set <= mapping.until;
+         });
+}
+
+bool is_standard(const Substitution& rule, int operator_set) {
+  return std::all_of(rule.terms.begin(), rule.terms.end(), [operator_set](const RuleTerm& term) {
+    return term.is_input || is_standard(record(term.op), operator_set);
+  });
+}
+
+}  // namespace
+
+bool is_for(const Substitution& rule, const RuleTarget& target) {
   if (has_role(rule, RuleRole::layout)) return false;
   if (!has_role(rule, RuleRole::runtime)) return true;
+  if (target.operator_set != 0 && is_standard(rule, target.operator_set)) return true;
   const std::set<std::string_view> runtimes = runtimes_of(rule);
-  return runtimes.size() == 1 && runtimes.contains(runtime);
+  return runtimes.size() == 1 && runtimes.contains(target.runtime);
 }
 
 std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> given,
-                                         std::string_view runtime) {
+                                         const RuleTarget& target) {
   std::vector<Substitution> rules = with_roles(given);
   std::vector<bool> present(all_operators().size(), false);
   for (const NodeId id : graph.live_nodes())
@@ -47,7 +66,7 @@ std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Sub
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (chosen[i] || !is_for_runtime(rules[i], runtime)) continue;
+      if (chosen[i] || !is_for(rules[i], target)) continue;
       chosen[i] = side_present(rules[i], rules[i].left) ||
                   (rules[i].bidirectional && !rules[i].search_forward &&
                    side_present(rules[i], rules[i].right));

@@ -110,7 +110,7 @@ TEST(BlockedLayout, WhatKeepsAChainIsTaken) {
 TEST(BlockedLayout, MovesCostAsOftenAsTheLayoutChanges) {
   const OperatorCosts costs = testing::cpu_costs();
   const Graph kept = graph_of(parallel_convolutions);
-  const auto sets = rule_sets_for(kept, testing::shipped_rules(), costs, "", {}, true);
+  const auto sets = rule_sets_for(kept, testing::shipped_rules(), costs, {}, {}, true);
   ASSERT_TRUE(sets) << sets.error().message;
   const double plain = cost_of(kept, costs).seconds;
   const auto laid_out = seconds_laid_out(kept, sets->layouts, costs, 60);
@@ -136,7 +136,7 @@ TEST(BlockedLayout, ItsRulesAreForNoGraph) {
     if (!has_role(rule, RuleRole::layout)) continue;
     ++count;
     for (const char* runtime : {"", "onnxruntime", "another"})
-      EXPECT_FALSE(is_for_runtime(rule, runtime)) << rule.name;
+      EXPECT_FALSE(is_for(rule, {runtime})) << rule.name;
   }
   EXPECT_GE(count, 20U);
 }
@@ -148,7 +148,7 @@ TEST(BlockedLayout, IsNotAskedOfGraphsWithoutImages) {
   output "y" = %1
 )");
   const auto sets =
-      rule_sets_for(graph, testing::shipped_rules(), testing::cpu_costs(), "", {}, true);
+      rule_sets_for(graph, testing::shipped_rules(), testing::cpu_costs(), {}, {}, true);
   ASSERT_TRUE(sets) << sets.error().message;
   EXPECT_TRUE(sets->layouts.compiled.empty());
 }

@@ -123,9 +123,16 @@ TEST(Runtime, OnlyItsRulesDependOnIt) {
   std::size_t of_the_runtime = 0;
   for (const Substitution& rule : testing::shipped_rules()) {
     if (has_role(rule, RuleRole::layout)) continue;
-    EXPECT_TRUE(is_for_runtime(rule, "onnxruntime")) << rule.name;
-    of_the_runtime += is_for_runtime(rule, "") ? 0 : 1;
-    EXPECT_EQ(is_for_runtime(rule, ""), is_for_runtime(rule, "another")) << rule.name;
+    EXPECT_TRUE(is_for(rule, {"onnxruntime"})) << rule.name;
+    of_the_runtime += is_for(rule, {""}) ? 0 : 1;
+    EXPECT_EQ(is_for(rule, {""}), is_for(rule, {"another"})) << rule.name;
+  }
+  for (const Substitution& rule : testing::shipped_rules()) {
+    if (rule.name == "layer_normalization_spelled") {
+      EXPECT_TRUE(is_for(rule, {"", 17}));  // that has the operator
+      EXPECT_FALSE(is_for(rule, {"", 16}));
+    }
+    if (rule.name == "swish_spelled") EXPECT_FALSE(is_for(rule, {"", 17}));
   }
   const auto own = read_text_file("rules/substitutions/runtime.rules");
   ASSERT_TRUE(own) << own.error().message;
