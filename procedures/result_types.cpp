@@ -216,6 +216,12 @@ Types same_shape_in_f32(const Typing& t) {
   return {{DataType::f32, given->shape}};
 }
 
+Types same_type(const Typing& t) {
+  const TensorType* given = t.known(0);
+  if (given == nullptr) return {};
+  return {*given};
+}
+
 /// The types of a batch normalization; in training statistics of channels come after the result.
 Types normalized_batch(const Typing& t) {
   const TensorType* given = t.known(0);
@@ -253,6 +259,8 @@ constexpr std::array rules = {
     ResultRule{"", "TopK", largest_elements},
     ResultRule{"", "Unique", unique_elements},
     ResultRule{"", "Upsample", of_same_rank},
+    ResultRule{"ai.onnx.ml", "Binarizer", same_type},
+    ResultRule{"ai.onnx.ml", "Imputer", same_type},
     ResultRule{"ai.onnx.ml", "LinearClassifier", labels_and_scores},
     ResultRule{"ai.onnx.ml", "Normalizer", same_shape_in_f32},
     ResultRule{"ai.onnx.ml", "Scaler", same_shape_in_f32},
