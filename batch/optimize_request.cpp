@@ -50,7 +50,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, kee
                                    time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
                                    task_program, target, shapes, sample_shapes, outputs,
-                                   memory_limit_bytes, takes_digests, options)
+                                   fixes_defaults, memory_limit_bytes, takes_digests, options)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,
                                    parameter_bytes, provenance)

@@ -18,6 +18,7 @@ struct OptimizeRequest {
   std::string target;                      // if Lemma times its operators itself, else empty
   std::vector<std::string> shapes;         // NAME:1,3,224,224
   std::vector<std::string> sample_shapes;  // the same, for the check
+  bool fixes_defaults = false;             // inputs with default values become constants
   std::vector<std::string> outputs;        // of the model, that are kept; empty: all
   std::int64_t memory_limit_bytes = 0;     // of the process; 0: no limit
   bool takes_digests = false;              // of the model and of the result, for the answer

@@ -38,7 +38,7 @@ void add_common_options(CLI::App& command, OptimizeArguments& arguments) {
       .add_option("--target-opset", arguments.common.options.operator_set,
                   "version of the standard operators that the result is written for")
       ->check(CLI::Range(oldest_operator_set, newest_operator_set));
-  command.add_flag("--fix-defaults", arguments.common.options.reading.fix_overridable_initializers,
+  command.add_flag("--fix-defaults", arguments.common.fixes_defaults,
                    "make constants of inputs that have a default value (an initializer), so that "
                    "they are no inputs of the result; a runtime cannot prepare weights that a "
                    "caller may replace");

@@ -70,6 +70,7 @@ Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answ
   if (memory) options.available_bytes = [&memory] { return memory->available_bytes(); };
   LEMMA_ASSIGN_OR_RETURN(options.reading.shapes, parse_shape_options(request.shapes, "--shape"));
   options.reading.outputs = request.outputs;
+  options.reading.fix_overridable_initializers = request.fixes_defaults;
   LEMMA_ASSIGN_OR_RETURN(options.sample_shapes,
                          parse_shape_options(request.sample_shapes, "--sample-shape"));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));

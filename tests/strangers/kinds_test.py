@@ -164,6 +164,9 @@ CASES = {
                                    + INTEGER_TAIL + " }"), 1),
     },
     "sizes": {
+        "far_slice": (model('(float["n",2,3] x) => (float["n",6] y) { s = Shape (x) a = Constant <value = int64[1] '
+                            '{-9223372036854775808}> () b = Constant <value = int64[1] {-2}> () h = Slice (s, a, b) '
+                            "k = Constant <value = int64[1] {6}> () t = Concat <axis = 0> (h, k) y = Reshape (x, t) }"), 1),
         "flatten": (model('(float["n",2,3] x) => (float["n",6] y) { s = Shape (x) z = Constant <value = int64[1] {0}> () '
                           "g = Gather (s, z) k = Constant <value = int64[1] {6}> () t = Concat <axis = 0> (g, k) "
                           "y = Reshape (x, t) }"), 1),
@@ -201,6 +204,25 @@ class Kinds(unittest.TestCase):
                 for side in ("input", "output"):
                     self.assertEqual([value.name for value in getattr(written.graph, side)],
                                      [value.name for value in getattr(original.graph, side)])
+
+
+    def test_defaults_become_constants(self):
+        """Old exporters declare weights as inputs, whose values then are defaults only."""
+        text = """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[1,1,4,4] x, float[1,1,1,1] w, float[1] s, float[1] f, float[1] m, float[1] v) => (float[1,1,4,4] y)
+            <float[1,1,1,1] w = {2.0}, float[1] s = {1.5}, float[1] f = {0.5}, float[1] m = {0.25}, float[1] v = {4.0}>
+            { c = Conv (x, w) y = BatchNormalization (c, s, f, m, v) }"""
+        file = self.folder / "defaults.onnx"
+        onnx.save(onnx.parser.parse_model(text), file)
+        out, figures = self.run_on(["simplify", "--rounding-class", "rounding"], file)
+        self.assertEqual(len(onnx.load(out).graph.input), 6)
+        self.assertIn("default values: 5", figures["message"])
+        out, figures = self.run_on(["simplify", "--rounding-class", "rounding", "--fix-defaults"], file)
+        graph = onnx.load(out).graph
+        self.assertEqual(([value.name for value in graph.input], [node.op_type for node in graph.node]), (["x"], ["Conv"]))
+        self.assertEqual(figures["message"], "")
+        out, _ = self.run_on(["optimize", "--no-measure", "--keep-original", "--fix-defaults", "--strategy", "none"], file)
+        self.assertEqual([value.name for value in onnx.load(out).graph.input], ["x"])
 
 
 def add_kind(kind, cases):
