@@ -132,7 +132,9 @@ TEST(Runtime, OnlyItsRulesDependOnIt) {
       EXPECT_TRUE(is_for(rule, {"", 17}));  // that has the operator
       EXPECT_FALSE(is_for(rule, {"", 16}));
     }
-    if (rule.name == "swish_spelled") EXPECT_FALSE(is_for(rule, {"", 17}));
+    if (rule.name == "swish_spelled") {
+      EXPECT_FALSE(is_for(rule, {"", 17}));
+    }
   }
   const auto own = read_text_file("rules/substitutions/runtime.rules");
   ASSERT_TRUE(own) << own.error().message;
