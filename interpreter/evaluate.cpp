@@ -33,7 +33,8 @@ struct Operands {
 /// and is in `out` already.
 Result<bool> compute_contractions(LoweredOutput& terms, Operands& operands, std::byte* out,
                                   const EvaluationOptions& options) {
-  while (auto contraction = find_contraction(terms.graph, terms.root, terms.axes, options.in_order)) {
+  while (auto contraction =
+             find_contraction(terms.graph, terms.root, terms.axes, options.in_order)) {
     const Term sum = terms.graph.term(contraction->sum);
     std::vector<LoopVariable> axes;
     Sizes sizes;

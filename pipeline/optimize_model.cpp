@@ -53,8 +53,7 @@ Result<void> write_explanation(const Job& job, const std::string& explanation,
 /// Whether the original may be written as the file that it is: nothing else was asked for.
 bool is_copy_enough(const Job& job) {
   return job.options.searches && job.options.reading.shapes.empty() &&
-         job.options.reading.outputs.empty() &&
-         !job.options.reading.fix_overridable_initializers &&
+         job.options.reading.outputs.empty() && !job.options.reading.fix_overridable_initializers &&
          job.options.writing.external_data == ExternalData::as_imported &&
          job.model.envelope.operator_set() == job.own_operator_set;
 }

@@ -26,7 +26,7 @@ Result<OriginalRun> run_original(const Job& job, const Deadline& deadline) {
   const bool has_other_judge = job.asks_second_judge() && job.worker != nullptr;
   const Deadline end = deadline.within((has_other_judge ? 0.3 : 0.45) * before);
   auto reference = SampledReference::compute(job.model.graph, job.comparison(end));
-  if (!reference && end.passed() && has_other_judge)
+  if (!reference && end.passed() && !deadline.passed() && has_other_judge)
     if (auto inputs = SampledReference::of_inputs(job.model.graph, job.comparison(deadline)))
       return OriginalRun{std::move(*inputs), 0};
   if (!reference)

@@ -43,7 +43,6 @@ class Spread:
 
 def conv_transpose(m, operands, attributes, _):
     kind = common_type(operands)
-    require(len(operands) == 2, "a bias")
     x, w = operands[0][0], operands[1][0]
     group = attributes.get("group", 1)
     require(x.ndim >= 3 and w.ndim == x.ndim, "no images, or another kernel")
@@ -59,7 +58,12 @@ def conv_transpose(m, operands, attributes, _):
         for offset, read, output in spread.moves():
             products = m.multiply(images[n, g, c][read], kernels[(g, c, o, *offset)])
             result[n, g, o][output] = m.add(result[n, g, o][output], products)
-    return [(result.reshape(shape), kind)]
+    result = result.reshape(shape)
+    if len(operands) == 3:
+        bias = operands[2][0]
+        require(bias.shape == (shape[1],), "a bias of another size")
+        result = m.add(result, bias.reshape((-1,) + (1,) * (x.ndim - 2)) if bias.size else 0)
+    return [(result, kind)]
 
 
 # ---- Blocks

@@ -52,6 +52,8 @@ OPERATORS = {
                                 {"data_type": ("type", "f32"), "value": ("real", 0.0),
                                  "shape": ("sizes", REQUIRED)}),
     "Conv": Operator((2, 3), windows.infer_conv, {**WINDOW, "group": ("size", ONE)}),
+    "ConvTranspose": Operator((2, 3), windows.infer_conv_transpose,
+                              {**WINDOW, "group": ("size", ONE), "output_padding": ("sizes", OPTIONAL)}),
     "Dropout": Operator((1, 1), shapes.infer_dropout, outputs=2),
     "Expand": Operator((1, 1), shapes.infer_expand, {"shape": ("sizes", REQUIRED)}),
     "EyeLike": Operator((1, 1), shapes.infer_eye,

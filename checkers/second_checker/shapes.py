@@ -200,14 +200,23 @@ def infer_slice(operands, attributes, *_):
     cuts = []
     for axis, start, end, step in sorted(zip(axes, starts, ends, steps), key=lambda one: one[0]):
         size = shape[axis]
-        first, past = (clamped(one, size) for one in (start, end))
-        length = floor_quotient(add(subtract(past, first), number(step - 1)), number(step))
-        whole = first is ZERO and past is size and step == 1
-        shape = changed(shape, axis, size if whole else extremum("max", ZERO, length))
-        cuts.append((first, past, axis, step))
+        first, past, length = cut(size, start, end, step)
+        # Positions are kept as they are where clamping those that are clamped would change them once more.
+        settled = cut(size, first, past, step) == (first, past, length)
+        shape = changed(shape, axis, length)
+        cuts.append((first, past, axis, step) if settled else (start, end, axis, step))
     for i, name in enumerate(("starts", "ends", "axes", "steps")):
         attributes[name] = tuple(cut[i] for cut in cuts)
     return [(kind, shape)]
+
+
+def cut(size, start, end, step):
+    """First position, the one behind the last, and how many there are."""
+    first, past = (clamped(one, size) for one in (start, end))
+    if first is ZERO and past is size and step == 1:
+        return first, past, size
+    length = floor_quotient(add(subtract(past, first), number(step - 1)), number(step))
+    return first, past, extremum("max", ZERO, length)
 
 
 def clamped(position, size):
@@ -215,6 +224,8 @@ def clamped(position, size):
     value = position.constant()
     if value is not None and value >= END:
         return size
+    if value is not None and value < -END or position is subtract(ZERO, size):
+        return ZERO
     if value is not None and value < 0:
         position = add(position, size)
     elif value is None and position is not size and not at_least(position, ZERO):

@@ -144,7 +144,8 @@ def floor_quotient(a, b):
         return atom("floordiv", a, b)
     if divisor < 0:
         return floor_quotient(multiply(a, number(-1)), number(-divisor))
-    whole = Size({m: c // divisor for m, c in a.terms.items()})
+    # A negative coefficient keeps what the divisor does not divide of it; the constant is never negative inside.
+    whole = Size({m: c // divisor if m == () or c >= 0 else -(-c // divisor) for m, c in a.terms.items()})
     rest = subtract(a, multiply(whole, b))
     return whole if rest.is_constant() else add(whole, atom("floordiv", rest, b))
 

@@ -41,6 +41,29 @@ def infer_conv(operands, attributes, _, conditions):
     return [(kind, (data[0], weight[0], *counts))]
 
 
+def infer_conv_transpose(operands, attributes, _, conditions):
+    kind = one_type(operands, REAL)
+    data, weight, group = operands[0][1], operands[1][1], attributes["group"]
+    demand(len(data) >= 3 and len(weight) == len(data), "no images, or another kernel")
+    spatial = len(data) - 2
+    window(attributes, spatial, conditions)
+    more = attributes.setdefault("output_padding", (number(0),) * spatial)
+    demand(len(more) == spatial, "another number of output_padding")
+    conditions.positive(group)
+    channels = multiply(weight[1], group)
+    if len(operands) == 3:
+        demand(len(operands[2][1]) == 1, "a bias is a vector")
+        agree(operands[2][1][0], channels, conditions)
+    conditions.equal(weight[0], multiply(group, floor_quotient(weight[0], group)))
+    agree(data[1], weight[0], conditions)
+    sizes = []
+    for i, size in enumerate(data[2:]):
+        span = add(multiply(attributes["dilations"][i], subtract(weight[2 + i], ONE)), ONE)
+        whole = add(add(multiply(attributes["strides"][i], subtract(size, ONE)), span), more[i])
+        sizes.append(subtract(subtract(whole, attributes["pads"][i]), attributes["pads"][spatial + i]))
+    return [(kind, (data[0], channels, *sizes))]
+
+
 def pooled(operands, attributes, kinds, conditions):
     kind = one_type(operands, kinds)
     shape, kernel = operands[0][1], attributes["kernel_shape"]

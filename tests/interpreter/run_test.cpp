@@ -43,8 +43,7 @@ std::vector<float> first_column(std::int64_t columns, bool in_order) {
   const ValueId b = *graph.add_input("b", f32({400, columns}));
   EXPECT_TRUE(graph.add_output("c", *graph.add("MatMul", {a, b})).has_value());
   std::vector<float> left(6 * 400), right(static_cast<std::size_t>(400 * columns));
-  for (std::size_t i = 0; i < left.size(); ++i)
-    left[i] = 1.0F / static_cast<float>(i % 397 + 3);
+  for (std::size_t i = 0; i < left.size(); ++i) left[i] = 1.0F / static_cast<float>(i % 397 + 3);
   for (std::size_t i = 0; i < right.size(); ++i)
     right[i] = 1.0F / static_cast<float>(i / static_cast<std::size_t>(columns) % 389 + 5);
   const std::vector<NamedTensor> inputs = {{"a", matrix({6, 400}, left)},
