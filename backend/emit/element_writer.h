@@ -1,8 +1,10 @@
 #pragma once
 // Writes the statements of a loop nest's body: for one element, or, by classes made of this one, for several.
 
+#include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "backend/emit/emit_element.h"
 #include "lowering/regions.h"
@@ -34,6 +36,8 @@ class ElementWriter {
   /// Whether it sums products that are rounded as such. Every way to write a sum has to round its
   /// products alike: the cut into tasks decides which way it is.
   bool sums_products(const lowering::Term& reduction) const;
+  /// Whether the branches of a select, or both sides of an `and`, are computed whatever the condition is.
+  bool is_chosen(TermNumber id) const;
   /// The total with one more element.
   Result<source::Expression> accumulation_text(const lowering::Term& reduction,
                                                const std::string& total) const;
@@ -49,13 +53,15 @@ class ElementWriter {
   Result<source::Expression> value_of(TermNumber id) const;
   Result<void> write_select(TermNumber id, const std::string& type);
   Result<void> write_and(TermNumber id, const std::string& type);
-  void declare_partial_results(TermNumber id, const std::string& type, const std::string& neutral);
+  bool can_be_in_vain(RegionId region) const;
   Result<void> write_reduction(TermNumber id, const std::string& type);
-  /// Whether the terms of a minimum or maximum lie side by side, so that parts of them are compared in lanes.
-  bool has_terms_in_lanes(const lowering::Term& reduction,
-                          const std::vector<RegionId>& loops) const;
-  Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral);
-  Result<void> write_combination(TermNumber id, const lowering::Term& term);
+  std::int64_t lanes_of(const lowering::Term& reduction, const std::vector<RegionId>& loops) const;
+  bool has_terms_side_by_side(const std::vector<RegionId>& loops) const;
+  /// Of a region and those below it that are no loops.
+  bool all_terms_below(RegionId region, const std::function<bool(TermNumber)>& holds) const;
+  Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral,
+                              std::int64_t lanes);
+  Result<void> write_lanes(TermNumber id, const std::string& first, const std::string& count);
   Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);
 
   LongReductions reductions_;

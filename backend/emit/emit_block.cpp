@@ -249,7 +249,8 @@ class BlockWriter : public ElementWriter {
     Group::Step step;
     step.term = id;
     LEMMA_ASSIGN_OR_RETURN(step.statements, captured([&] { return write_term(id); }));
-    if (graph_.term(id).kind == ExpressionKind::select && has_linear_reads(plan_.below[id][0])) {
+    if (graph_.term(id).kind == ExpressionKind::select && !is_chosen(id) &&
+        has_linear_reads(plan_.below[id][0])) {
       LEMMA_ASSIGN_OR_RETURN(step.unguarded, captured([&] { return write_unguarded(id); }));
     }
     group().steps.push_back(std::move(step));

@@ -1,5 +1,8 @@
 #include "backend/emit/emit_element.h"
 
+#include <algorithm>
+#include <bit>
+
 #include <fmt/format.h>
 
 #include "backend/emit/element_writer.h"
@@ -114,6 +117,14 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
 
 Result<void> ElementWriter::write_select(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
+  if (is_chosen(id)) {
+    for (const RegionId branch : plan_.below[id]) LEMMA_RETURN_IF_ERROR(write_region(branch));
+    source_.add(source::constant(
+        type, term_name(id),
+        fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]), term_name(term.operands[1]),
+                    term_name(term.operands[2]))));
+    return {};
+  }
   source_.add(source::Declaration{.type = type, .name = term_name(id)});
   source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
   LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
@@ -125,6 +136,14 @@ Result<void> ElementWriter::write_select(TermNumber id, const std::string& type)
 
 Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
+  if (is_chosen(id)) {
+    LEMMA_RETURN_IF_ERROR(write_region(plan_.below[id][0]));
+    LEMMA_ASSIGN_OR_RETURN(source::Expression value,
+                           binary_text(term.kind, term.lanes, false, term_name(term.operands[0]),
+                                       term_name(term.operands[1])));
+    source_.add(source::constant(type, term_name(id), std::move(value)));
+    return {};
+  }
   source_.add(source::Declaration{.type = type, .name = term_name(id), .value = "0"});
   source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
   LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
@@ -132,24 +151,40 @@ Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
   return {};
 }
 
-/// Writes a reduction in the order of its variables, the last one fastest; along lanes, that one is
-/// dealt out to partial results, as the interpreter does it.
+/// Whether each term can be computed where it is not wanted: that reads nothing outside, divides by nothing, and calls
+/// no function. Compilers make vectors of a choice, and not of guards.
+bool ElementWriter::can_be_in_vain(RegionId region) const {
+  return std::all_of(
+      plan_.regions[region].terms.begin(), plan_.regions[region].terms.end(), [this](TermNumber id) {
+        const Term& term = graph_.term(id);
+        if (is_reduction(term.kind)) return false;
+        if (term.kind == Kind::read)
+          for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
+            if (!graph_.is_inside(term, axis)) return false;
+        if (term.divisor == 0 && !term.operands.empty() &&
+            !is_plain_operation(term.kind, term.function, graph_.term(term.operands[0]).lanes))
+          return false;
+        return std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
+                           [this](RegionId below) { return can_be_in_vain(below); });
+      });
+}
+
+bool ElementWriter::is_chosen(TermNumber id) const {
+  return reductions_ == LongReductions::partial_results &&
+         std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
+                     [this](RegionId below) { return can_be_in_vain(below); });
+}
+
+/// Writes a reduction in the order of its variables, the last one fastest, or in lanes.
 Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
   const std::vector<RegionId>& loops = plan_.below[id];
   const bool is_across_lanes =
       plan_.regions[loops.back()].along_lanes && reductions_ == LongReductions::across_lanes;
-  const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_lanes;
   LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
+  if (const std::int64_t lanes = lanes_of(term, loops); lanes > 1)
+    return write_in_lanes(id, type, neutral, lanes);
   source_.add(source::Declaration{.type = type, .name = term_name(id), .value = neutral});
-  if (!is_across_lanes && !is_dealt_out && has_terms_in_lanes(term, loops))
-    return write_in_lanes(id, type, neutral);
-  std::string total = term_name(id);
-  if (is_dealt_out) {
-    declare_partial_results(id, type, neutral);
-    total = fmt::format("p{}[{} % {}]", id, variable_name(plan_.regions[loops.back()].variable),
-                        partial_results);
-  }
   for (const RegionId loop : loops) {
     if (is_across_lanes && loop == loops.back())
       open_loop(loop, "threads.rank % lanes", "lanes");
@@ -157,87 +192,108 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
       open_loop(loop);
     LEMMA_RETURN_IF_ERROR(write_region(loop));
   }
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
-  source_.add(source::Assignment{total, std::move(step)});
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, term_name(id)));
+  source_.add(source::Assignment{term_name(id), std::move(step)});
   source_.close(loops.size());
-  if (is_across_lanes) return write_lane_combination(id, term);
-  return is_dealt_out ? write_combination(id, term) : Result<void>();
+  return is_across_lanes ? write_lane_combination(id, term) : Result<void>();
 }
 
-/// The order does not matter to them. Reads that neighbouring results have side by side are for blocks of results.
-bool ElementWriter::has_terms_in_lanes(const Term& reduction,
-                                       const std::vector<RegionId>& loops) const {
-  constexpr std::int64_t least_terms = 32;
+/// How many partial results a reduction is dealt out to; 1 for one in the order of its terms. Where few elements are
+/// computed, as many as the interpreter has, whose order matters to sums and products.
+std::int64_t ElementWriter::lanes_of(const Term& reduction,
+                                     const std::vector<RegionId>& loops) const {
+  if (reductions_ != LongReductions::partial_results) return 1;
+  constexpr std::uint64_t lanes = 32;
+  const Region& last = plan_.regions[loops.back()];
+  const auto extent = static_cast<std::uint64_t>(graph_.extent(last.variable));
+  const bool has_order = reduction.kind == Kind::sum || reduction.kind == Kind::product;
+  const bool is_side_by_side = has_terms_side_by_side(loops);
+  if (last.along_lanes && (has_order || !is_side_by_side))
+    return static_cast<std::int64_t>(
+        std::min<std::uint64_t>(partial_results, std::bit_ceil(extent)));
+  constexpr std::uint64_t least_terms = 16;
+  return is_side_by_side && extent >= least_terms
+             ? static_cast<std::int64_t>(std::min(lanes, std::bit_floor(extent)))
+             : 1;
+}
+
+/// Whether terms that follow each other are read side by side. Reads that neighbouring results have side by side are for
+/// blocks of results: the cut into tasks must not decide in which order terms are taken.
+bool ElementWriter::has_terms_side_by_side(const std::vector<RegionId>& loops) const {
   const LoopVariable variable = plan_.regions[loops.back()].variable;
-  if ((reduction.kind != Kind::minimum_over && reduction.kind != Kind::maximum_over) ||
-      reductions_ != LongReductions::partial_results || graph_.extent(variable) < least_terms)
-    return false;
   bool is_side_by_side = false;
-  for (const TermNumber id : plan_.regions[loops.back()].terms) {
+  const auto agrees = [&](TermNumber id) {
     const Term& term = graph_.term(id);
     if (is_reduction(term.kind)) return false;
-    if (term.kind != Kind::read) continue;
+    if (term.kind != Kind::read) return true;
     const Linear address = graph_.address(term);
     for (const auto& [atom, factor] : address.terms)
       if (atom >= first_term_atom || (atom != variable && factor > 0 && factor < 3)) return false;
     is_side_by_side = is_side_by_side || address.coefficient(variable) == 1;
-  }
-  return is_side_by_side;
+    return true;
+  };
+  return all_terms_below(loops.back(), agrees) && is_side_by_side;
 }
 
-/// Each lane takes every so many terms; those that are left over go to the result itself.
+bool ElementWriter::all_terms_below(RegionId region,
+                                    const std::function<bool(TermNumber)>& holds) const {
+  const std::vector<TermNumber>& terms = plan_.regions[region].terms;
+  return std::all_of(terms.begin(), terms.end(), [&](TermNumber id) {
+    return holds(id) && (is_reduction(graph_.term(id).kind) ||
+                         std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
+                                     [&](RegionId below) { return all_terms_below(below, holds); }));
+  });
+}
+
+/// Each lane takes every so many terms. Then lanes are combined in pairs.
 Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& type,
-                                           const std::string& neutral) {
-  constexpr std::int64_t lanes = 32;
+                                           const std::string& neutral, std::int64_t lanes) {
   const Term& term = graph_.term(id);
   const std::vector<RegionId>& loops = plan_.below[id];
   const LoopVariable variable = plan_.regions[loops.back()].variable;
   const std::int64_t whole = graph_.extent(variable) / lanes * lanes;
-  const std::string in_lanes = fmt::format("l{}", id), count = fmt::format("{}", lanes);
-  source_.add(source::Declaration{.type = type, .name = in_lanes, .extents = {count}});
-  source_.open(source::counting_loop("at", "0", count));
-  source_.add(source::Assignment{in_lanes + "[at]", neutral});
+  const std::string in_lanes = fmt::format("l{}", id), at = fmt::format("at{}", id),
+                    count = fmt::format("{}", lanes);
+  source_.add(source::Declaration{
+      .type = type, .name = in_lanes, .extents = {count}, .alignment = 64});
+  source_.open(source::counting_loop(at, "0", count));
+  source_.add(source::Assignment{fmt::format("{}[{}]", in_lanes, at), neutral});
   source_.close();
   for (const RegionId loop : loops) {
-    if (loop != loops.back()) {
-      open_loop(loop);
-      LEMMA_RETURN_IF_ERROR(write_region(loop));
-    }
+    if (loop == loops.back()) break;
+    open_loop(loop);
+    LEMMA_RETURN_IF_ERROR(write_region(loop));
   }
-  const std::string name = variable_name(variable), block = "block_" + name;
+  const std::string block = "block_" + variable_name(variable);
   source_.open(source::counting_loop(block, "0", fmt::format("{}", whole), count));
-  source_.open(source::counting_loop("at", "0", count));
-  source_.add(source::constant("std::int64_t", name, block + " + at"));
-  LEMMA_RETURN_IF_ERROR(write_region(loops.back()));
-  LEMMA_ASSIGN_OR_RETURN(source::Expression in_lane,
-                         step_text(term, in_lanes + "[at]", term_name(term.operands[0])));
-  source_.add(source::Assignment{in_lanes + "[at]", std::move(in_lane)});
-  source_.close(2);
-  if (whole < graph_.extent(variable)) {
-    open_loop(loops.back(), fmt::format("{}", whole));
-    LEMMA_RETURN_IF_ERROR(write_region(loops.back()));
-    LEMMA_ASSIGN_OR_RETURN(source::Expression step,
-                           step_text(term, term_name(id), term_name(term.operands[0])));
-    source_.add(source::Assignment{term_name(id), std::move(step)});
-    source_.close();
-  }
-  source_.close(loops.size() - 1);
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step,
-                         step_text(term, term_name(id), in_lanes + "[at]"));
-  source_.open(source::counting_loop("at", "0", count));
-  source_.add(source::Assignment{term_name(id), std::move(step)});
+  LEMMA_RETURN_IF_ERROR(write_lanes(id, block, count));
   source_.close();
+  if (whole < graph_.extent(variable))
+    LEMMA_RETURN_IF_ERROR(write_lanes(id, fmt::format("{}", whole),
+                                      fmt::format("{}", graph_.extent(variable) - whole)));
+  source_.close(loops.size() - 1);
+  LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
+  source_.add(source::constant(
+      type, term_name(id),
+      fmt::format("combined_in_pairs<{0}>({1}, []({2} a, {2} b) {{ return {3}; }})", count,
+                  in_lanes, type, step.text)));
   return {};
 }
 
-void ElementWriter::declare_partial_results(TermNumber id, const std::string& type,
-                                            const std::string& neutral) {
-  const std::string count = fmt::format("{}", partial_results);
-  source_.add(
-      source::Declaration{.type = type, .name = fmt::format("p{}", id), .extents = {count}});
-  source_.open(source::counting_loop("i", "0", count));
-  source_.add(source::Assignment{fmt::format("p{}[i]", id), neutral});
+/// One term more for each lane, the first one at `first`.
+Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
+                                        const std::string& count) {
+  const Term& term = graph_.term(id);
+  const RegionId loop = plan_.below[id].back();
+  const std::string at = fmt::format("at{}", id), total = fmt::format("l{}[{}]", id, at);
+  source_.open(source::counting_loop(at, "0", count));
+  source_.add(source::constant("std::int64_t", variable_name(plan_.regions[loop].variable),
+                               first + " + " + at));
+  LEMMA_RETURN_IF_ERROR(write_region(loop));
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
+  source_.add(source::Assignment{total, std::move(step)});
   source_.close();
+  return {};
 }
 
 Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& term) {
@@ -246,23 +302,6 @@ Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& te
   source_.add(source::Assignment{
       term_name(id), fmt::format("across_lanes<lanes>({0}, []({1} a, {1} b) {{ return {2}; }})",
                                  term_name(id), type, step.text)});
-  return {};
-}
-
-Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
-  const std::string partial = fmt::format("p{}[i]", id);
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step,
-                         step_text(term, partial, fmt::format("p{}[i + width]", id)));
-  source_.open(source::Loop{"std::int64_t",
-                            "width",
-                            fmt::format("{}", partial_results / 2),
-                            "width > 0",
-                            "width /= 2",
-                            {}});
-  source_.open(source::counting_loop("i", "0", "width"));
-  source_.add(source::Assignment{partial, std::move(step)});
-  source_.close(2);
-  source_.add(source::Assignment{term_name(id), fmt::format("p{}[0]", id)});
   return {};
 }
 

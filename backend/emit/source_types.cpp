@@ -201,6 +201,31 @@ static bool has_fast_form(ScalarFunction function) {
          function == ScalarFunction::erf;
 }
 
+bool is_plain_operation(Kind kind, ScalarFunction function, LaneKind lanes) {
+  switch (kind) {
+    case Kind::divide:
+    case Kind::floor_divide: return lowering::is_scalar_type(lanes);
+    case Kind::floor_modulo:
+    case Kind::truncated_modulo:
+    case Kind::power: return false;
+    case Kind::function: break;
+    default: return true;
+  }
+  switch (function) {
+    case ScalarFunction::negate:
+    case ScalarFunction::absolute:
+    case ScalarFunction::sign:
+    case ScalarFunction::floor:
+    case ScalarFunction::ceil:
+    case ScalarFunction::round:
+    case ScalarFunction::sqrt:
+    case ScalarFunction::reciprocal:
+    case ScalarFunction::is_nan:
+    case ScalarFunction::is_infinite: return true;
+    default: return lanes == LaneKind::f32 && has_fast_form(function);
+  }
+}
+
 Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool unsigned64,
                                   const std::string& a) {
   const bool is_real = lowering::is_scalar_type(lanes);

@@ -54,9 +54,9 @@ using lemma::lowering::functions::sin;
 using lemma::lowering::functions::tanh;
 #else
 
-/// 2 to the power of an integer between -126 and 127.
-inline float power_of_two(float exponent) {
-  return std::bit_cast<float>((static_cast<std::int32_t>(exponent) + 127) << 23);
+/// 2 to the power of an integer between -126 and 127, which is given in the place of a float's exponent.
+inline float power_of_two(std::int32_t exponent) {
+  return std::bit_cast<float>(exponent + (127 << 23));
 }
 
 /// c[0] + c[1] x + c[2] x^2 + ...
@@ -70,19 +70,20 @@ inline float polynomial(float x, float first, More... more) {
 
 /// exp(x) = 2^n exp(r), where |r| <= log(2) / 2.
 inline float exp(float x) {
-  // Beyond these the result is infinite or 0; NaN comes last.
-  const float low = x > -104.0F ? x : -104.0F;
-  const float inside = low > 89.0F ? 89.0F : low;
-  constexpr float rounder = 0x1.8p23F;  // adding it rounds to an integer
-  const float n = multiply_add(inside, 0x1.715476p0F, rounder) - rounder;
+  // Beyond these the result is infinite or 0; NaN stays what it is.
+  const float low = -104.0F > x ? -104.0F : x;
+  const float inside = 89.0F < low ? 89.0F : low;
+  constexpr float rounder = 0x1.8p23F;  // adding it rounds to an integer, which the last bits are
+  const float shifted = multiply_add(inside, 0x1.715476p0F, rounder), n = shifted - rounder;
   const float r = multiply_add(n, -0x1.7f7d1cp-20F, multiply_add(n, -0x1.62e4p-1F, inside));
   const float q =
       polynomial(r, 0.49999998F, 0.16666577F, 0.041666457F, 0.0083631812F, 0.0013933696F);
   const float power = 1.0F + multiply_add(r * r, q, r);
   // In two steps: the power of two alone may be too large or too small.
-  const float half = multiply_add(n, 0.5F, rounder) - rounder;
-  const float result = power * power_of_two(half) * power_of_two(n - half);
-  return x != x ? x : result;
+  const auto exponent = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) << 23U);
+  constexpr std::int32_t without_mantissa = -(1 << 23);
+  const std::int32_t half = (exponent >> 1) & without_mantissa;
+  return power * power_of_two(half) * power_of_two(exponent - half);
 }
 
 inline float tanh(float x) {
@@ -106,8 +107,7 @@ inline float erf(float x) {
   const float g = polynomial(t, -0.00010941984F, 0.28414649F, 0.26537592F, 0.32386876F,
                              -0.041207964F, 0.46003701F, -0.36539619F, 0.057921465F, 0.015468232F);
   const float far = multiply_add(-fast::exp(-bounded * bounded), g, 1.0F);
-  const float result = size < 1.0F ? near : x < 0 ? -far : far;
-  return x != x ? x : result;
+  return size < 1.0F ? near : x < 0 ? -far : far;
 }
 
 #ifdef __CUDACC__

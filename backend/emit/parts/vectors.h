@@ -275,6 +275,17 @@ template <std::int64_t rows, std::int64_t lanes>
 }
 #endif
 
+/// The result of `count` partial results, a power of two: the first half with the second half, until one is left.
+template <std::int64_t count, typename T, typename Step>
+[[maybe_unused, gnu::always_inline]] inline T combined_in_pairs(T* partial, const Step& step) {
+  if constexpr (count == 1) {
+    return partial[0];
+  } else {
+    for (std::int64_t i = 0; i < count / 2; ++i) partial[i] = step(partial[i], partial[i + count / 2]);
+    return combined_in_pairs<count / 2>(partial, step);
+  }
+}
+
 template <std::int64_t lanes, typename T>
 [[gnu::always_inline]] inline void store(T* to, const Vector<T, lanes>& from) {
   *reinterpret_cast<typename VectorType<T, lanes>::loose*>(to) = from;
