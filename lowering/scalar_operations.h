@@ -109,22 +109,23 @@ struct Maximum {
     return a > b || a != a ? a : b;
   }
 };
+// Casts, and no choices between 1 and 0: GCC 12 makes no vectors of those beside elements of 64 bits.
 struct Equal {
   template <typename T>
   HOST_DEVICE static std::uint8_t apply(T a, T b) {
-    return a == b ? 1 : 0;
+    return static_cast<std::uint8_t>(a == b);
   }
 };
 struct Less {
   template <typename T>
   HOST_DEVICE static std::uint8_t apply(T a, T b) {
-    return a < b ? 1 : 0;
+    return static_cast<std::uint8_t>(a < b);
   }
 };
 struct LessEqual {
   template <typename T>
   HOST_DEVICE static std::uint8_t apply(T a, T b) {
-    return a <= b ? 1 : 0;
+    return static_cast<std::uint8_t>(a <= b);
   }
 };
 struct BitAnd {

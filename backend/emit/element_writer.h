@@ -2,6 +2,7 @@
 // Writes the statements of a loop nest's body: for one element, or, by classes made of this one, for several.
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,9 +34,13 @@ class ElementWriter {
   void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
   static Result<source::Expression> step_text(const lowering::Term& term, const std::string& total,
                                               const std::string& element);
-  /// Whether it sums products that are rounded as such. Every way to write a sum has to round its
+  struct SummedProduct {
+    TermNumber factors[2] = {};
+    std::optional<TermNumber> condition = {};  // where it does not hold, nothing is added
+  };
+  /// The product that is rounded together with the sum. Every way to write a sum has to round its
   /// products alike: the cut into tasks decides which way it is.
-  bool sums_products(const lowering::Term& reduction) const;
+  std::optional<SummedProduct> summed_product_of(const lowering::Term& reduction) const;
   /// Whether the branches of a select, or both sides of an `and`, are computed whatever the condition is.
   bool is_chosen(TermNumber id) const;
   /// The total with one more element.

@@ -34,9 +34,13 @@ ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reducti
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
       reductions_(reductions) {
-  for (TermNumber id = 0; id < graph_.size(); ++id)
-    if (is_reduction(graph_.term(id).kind) && sums_products(graph_.term(id)))
-      products_in_sums_.insert(graph_.term(id).operands[0]);
+  for (TermNumber id = 0; id < graph_.size(); ++id) {
+    if (!is_reduction(graph_.term(id).kind) || !summed_product_of(graph_.term(id))) continue;
+    const TermNumber element = graph_.term(id).operands[0];
+    products_in_sums_.insert(element);
+    if (graph_.term(element).kind == Kind::select)
+      products_in_sums_.insert(graph_.term(element).operands[1]);
+  }
 }
 
 Result<ElementSource> ElementWriter::write(TermNumber root) {
@@ -119,10 +123,10 @@ Result<void> ElementWriter::write_select(TermNumber id, const std::string& type)
   const Term& term = graph_.term(id);
   if (is_chosen(id)) {
     for (const RegionId branch : plan_.below[id]) LEMMA_RETURN_IF_ERROR(write_region(branch));
-    source_.add(source::constant(
-        type, term_name(id),
-        fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]), term_name(term.operands[1]),
-                    term_name(term.operands[2]))));
+    source_.add(
+        source::constant(type, term_name(id),
+                         fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]),
+                                     term_name(term.operands[1]), term_name(term.operands[2]))));
     return {};
   }
   source_.add(source::Declaration{.type = type, .name = term_name(id)});
@@ -155,7 +159,8 @@ Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
 /// no function. Compilers make vectors of a choice, and not of guards.
 bool ElementWriter::can_be_in_vain(RegionId region) const {
   return std::all_of(
-      plan_.regions[region].terms.begin(), plan_.regions[region].terms.end(), [this](TermNumber id) {
+      plan_.regions[region].terms.begin(), plan_.regions[region].terms.end(),
+      [this](TermNumber id) {
         const Term& term = graph_.term(id);
         if (is_reduction(term.kind)) return false;
         if (term.kind == Kind::read)
@@ -239,9 +244,10 @@ bool ElementWriter::all_terms_below(RegionId region,
                                     const std::function<bool(TermNumber)>& holds) const {
   const std::vector<TermNumber>& terms = plan_.regions[region].terms;
   return std::all_of(terms.begin(), terms.end(), [&](TermNumber id) {
-    return holds(id) && (is_reduction(graph_.term(id).kind) ||
-                         std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
-                                     [&](RegionId below) { return all_terms_below(below, holds); }));
+    return holds(id) &&
+           (is_reduction(graph_.term(id).kind) ||
+            std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
+                        [&](RegionId below) { return all_terms_below(below, holds); }));
   });
 }
 
@@ -254,8 +260,8 @@ Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& typ
   const std::int64_t whole = graph_.extent(variable) / lanes * lanes;
   const std::string in_lanes = fmt::format("l{}", id), at = fmt::format("at{}", id),
                     count = fmt::format("{}", lanes);
-  source_.add(source::Declaration{
-      .type = type, .name = in_lanes, .extents = {count}, .alignment = 64});
+  source_.add(
+      source::Declaration{.type = type, .name = in_lanes, .extents = {count}, .alignment = 64});
   source_.open(source::counting_loop(at, "0", count));
   source_.add(source::Assignment{fmt::format("{}[{}]", in_lanes, at), neutral});
   source_.close();
@@ -305,18 +311,36 @@ Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& te
   return {};
 }
 
-bool ElementWriter::sums_products(const Term& reduction) const {
-  if (reductions_ != LongReductions::partial_results) return false;
-  return is_scalar_type(reduction.lanes) && summed_product(graph_, reduction).has_value();
+std::optional<ElementWriter::SummedProduct> ElementWriter::summed_product_of(
+    const Term& reduction) const {
+  if (reductions_ != LongReductions::partial_results || reduction.kind != Kind::sum ||
+      !is_scalar_type(reduction.lanes))
+    return std::nullopt;
+  const TermNumber element = reduction.operands[0];
+  SummedProduct result;
+  const Term* product = &graph_.term(element);
+  if (product->kind == Kind::select) {
+    const Term& zero = graph_.term(product->operands[2]);
+    if (zero.kind != Kind::real_constant || zero.bits != 0 || plan_.below[element].empty() ||
+        !is_chosen(element))
+      return std::nullopt;
+    result.condition = product->operands[0];
+    product = &graph_.term(product->operands[1]);
+  }
+  if (product->kind != Kind::multiply) return std::nullopt;
+  std::copy(product->operands.begin(), product->operands.end(), result.factors);
+  return result;
 }
 
 Result<source::Expression> ElementWriter::accumulation_text(const Term& reduction,
                                                             const std::string& total) const {
-  const TermNumber element = reduction.operands[0];
-  if (!sums_products(reduction)) return step_text(reduction, total, term_name(element));
-  const Term& product = graph_.term(element);
-  return fmt::format("fast::multiply_add({}, {}, {})", term_name(product.operands[0]),
-                     term_name(product.operands[1]), total);
+  const auto product = summed_product_of(reduction);
+  if (!product) return step_text(reduction, total, term_name(reduction.operands[0]));
+  const std::string sum =
+      fmt::format("fast::multiply_add({}, {}, {})", term_name(product->factors[0]),
+                  term_name(product->factors[1]), total);
+  if (!product->condition) return sum;
+  return fmt::format("{} != 0 ? {} : {}", term_name(*product->condition), sum, total);
 }
 
 Result<source::Expression> ElementWriter::step_text(const Term& term, const std::string& total,

@@ -195,10 +195,24 @@ Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned6
 
 /// Whether the function has a form in parts/fast_functions.h.
 static bool has_fast_form(ScalarFunction function) {
-  return function == ScalarFunction::exp || function == ScalarFunction::tanh ||
-         function == ScalarFunction::sin || function == ScalarFunction::cos ||
-         function == ScalarFunction::log || function == ScalarFunction::atan ||
-         function == ScalarFunction::erf;
+  switch (function) {
+    case ScalarFunction::exp:
+    case ScalarFunction::log:
+    case ScalarFunction::sin:
+    case ScalarFunction::cos:
+    case ScalarFunction::tan:
+    case ScalarFunction::asin:
+    case ScalarFunction::acos:
+    case ScalarFunction::atan:
+    case ScalarFunction::sinh:
+    case ScalarFunction::cosh:
+    case ScalarFunction::tanh:
+    case ScalarFunction::asinh:
+    case ScalarFunction::acosh:
+    case ScalarFunction::atanh:
+    case ScalarFunction::erf: return true;
+    default: return false;
+  }
 }
 
 bool is_plain_operation(Kind kind, ScalarFunction function, LaneKind lanes) {
