@@ -358,4 +358,10 @@ HOST_DEVICE auto convert(From x) {
     return wrap<To>(truncated(x));
 }
 
+/// The same of a real number to an integer type, where the number is known to fit into 32 bits, or is NaN.
+template <typename To, typename From>
+HOST_DEVICE std::int64_t convert_near(From x) {
+  return wrap<To>(static_cast<std::int32_t>(x == x ? x : From{0}));
+}
+
 }  // namespace lemma::lowering

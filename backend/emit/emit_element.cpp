@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend/emit/element_writer.h"
+#include "backend/emit/real_range.h"
 #include "backend/emit/source_types.h"
 #include "lowering/sum_of_products.h"
 
@@ -34,6 +35,7 @@ ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reducti
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
       reductions_(reductions) {
+  if (!output.axes.empty()) last_axis_ = output.axes.back();
   for (TermNumber id = 0; id < graph_.size(); ++id) {
     if (!is_reduction(graph_.term(id).kind) || !summed_product_of(graph_.term(id))) continue;
     const TermNumber element = graph_.term(id).operands[0];
@@ -93,6 +95,10 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
         fmt::format("std::int64_t{{{}}}", linear_text(graph_, difference(graph_, term))),
         "std::int64_t{0}");
   const Term& first = graph_.term(term.operands[0]);
+  if (is_near(id)) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string stored, stored_type(term.type));
+    return fmt::format("convert_near<{}>({})", stored, operand(0));
+  }
   if (term.kind == Kind::cast) return cast_text(first.type, term.type, graph_.domain(), operand(0));
   const bool unsigned64 = first.type == DataType::u64;
   if (term.operands.size() == 1)
@@ -100,13 +106,40 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
   return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
 }
 
+/// Whether a real number becomes an integer and is known to have 32 bits, so that vectors of them are converted.
+bool ElementWriter::is_near(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  if (reductions_ != LongReductions::partial_results || term.kind != Kind::cast ||
+      term.lanes != LaneKind::integer || graph_.domain() != Domain::native)
+    return false;
+  const LaneKind from = graph_.term(term.operands[0]).lanes;
+  if (from != LaneKind::f32 && from != LaneKind::f64) return false;
+  const RealRange range = real_range(graph_, term.operands[0]);
+  return range.low >= -0x1p31 && range.high <= 0x1p30;
+}
+
+/// Whether neighbours along the last axis read at places that what is computed for them decides: their reads become one of
+/// a vector where each has a place inside, whatever it is.
+bool ElementWriter::is_gathered(const Term& read) const {
+  if (reductions_ != LongReductions::partial_results || !last_axis_) return false;
+  for (const std::int64_t size : graph_.inputs()[read.input].sizes)
+    if (size == 0) return false;
+  for (const Linear& index : read.indices)
+    for (const auto& [atom, factor] : index.terms)
+      if (atom >= first_term_atom &&
+          (graph_.term(atom - first_term_atom).depends & set_of(*last_axis_)) != 0)
+        return true;
+  return false;
+}
+
 /// Reads that may lie outside are behind a guard, but may have been moved in front of it.
 Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
   LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
-  const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),
-                                          linear_text(graph_, graph_.address(term)));
+  const std::string address = linear_text(graph_, graph_.address(term));
+  const std::string element =
+      fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input), address);
   std::string inside;
   for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
     if (!reads_are_inside_ && !graph_.is_inside(term, axis))
@@ -114,6 +147,9 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
                             linear_text(graph_, term.indices[axis]),
                             graph_.inputs()[term.input].sizes[axis]);
   if (inside.empty()) return element;
+  if (is_gathered(term))
+    return fmt::format("static_cast<{}>({}[{} ? {} : 0])", type, input_name(term.input), inside,
+                       address);
   source::Expression checked = fmt::format("{} ? {} : {}{{0}}", inside, element, type);
   checked.checks_bounds = true;
   return checked;
@@ -163,7 +199,7 @@ bool ElementWriter::can_be_in_vain(RegionId region) const {
       [this](TermNumber id) {
         const Term& term = graph_.term(id);
         if (is_reduction(term.kind)) return false;
-        if (term.kind == Kind::read)
+        if (term.kind == Kind::read && !is_gathered(term))
           for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
             if (!graph_.is_inside(term, axis)) return false;
         if (term.divisor == 0 && !term.operands.empty() &&

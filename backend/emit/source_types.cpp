@@ -113,7 +113,8 @@ std::string real_text(T value, std::string_view type, std::string_view suffix) {
 Result<std::string> stored_type(DataType type, lowering::Domain domain) {
   if (is_real(type) && domain == lowering::Domain::prime_field) return "Residue";
   switch (type) {
-    case DataType::boolean: return "bool";
+    // 0 or 1, read as a number: GCC 12 makes no vectors of choices by elements of type bool.
+    case DataType::boolean: return "std::uint8_t";
     case DataType::i8: return "std::int8_t";
     case DataType::u8: return "std::uint8_t";
     case DataType::i16: return "std::int16_t";
@@ -185,8 +186,11 @@ Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned6
   const auto operand = [&operation](const std::string& text) {
     return operation->is_unsigned ? cast_to("std::uint64_t", text) : text;
   };
-  const std::string result = fmt::format("{}::apply({}, {}{})", operation->name, operand(a),
-                                         operand(b), operation->is_checked ? ", ok" : "");
+  const bool is_fast =
+      kind == Kind::power && (lanes == LaneKind::f32 || lanes == LaneKind::f64);
+  const std::string name = is_fast ? "fast::power" : fmt::format("{}::apply", operation->name);
+  const std::string result = fmt::format("{}({}, {}{})", name, operand(a), operand(b),
+                                         operation->is_checked ? ", ok" : "");
   source::Expression expression =
       operation->is_unsigned && !yields_boolean(kind) ? cast_to("std::int64_t", result) : result;
   expression.notes_divisors = operation->is_checked;
@@ -258,8 +262,9 @@ Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool 
 
 Result<std::string> cast_text(DataType from, DataType to, lowering::Domain domain,
                               const std::string& a) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(to, domain));
+  LEMMA_ASSIGN_OR_RETURN(std::string type, stored_type(to, domain));
   LEMMA_RETURN_IF_ERROR(stored_type(from));
+  if (to == DataType::boolean) type = "bool";
   const std::string value = from == DataType::u64 ? cast_to("std::uint64_t", a) : a;
   // Computed with in f32.
   if (to == DataType::f16 || to == DataType::bf16)

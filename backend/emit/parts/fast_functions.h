@@ -44,6 +44,19 @@ inline T multiply_add(T a, T b, T c) {
 #endif
 }
 
+/// a to the power of b. The exponents that models have most often are decided in front of a loop, where they are the same for
+/// all of it.
+template <typename T>
+inline T power(T a, T b) {
+#ifndef EXACT_FUNCTIONS
+  if (b == T{2}) return a * a;
+  if (b == T{3}) return a * a * a;
+  // The power of -0 is 0, and that of -infinity is infinite.
+  if (b == T(0.5)) return a == -static_cast<T>(INFINITY) ? -a : std::sqrt(a) + T{0};
+#endif
+  return lemma::lowering::Power::apply(a, b);
+}
+
 #ifdef EXACT_FUNCTIONS
 using lemma::lowering::functions::acos;
 using lemma::lowering::functions::acosh;
