@@ -60,6 +60,7 @@ class ElementWriter {
   Result<void> write_and(TermNumber id, const std::string& type);
   bool is_near(TermNumber id) const;
   bool is_gathered(const lowering::Term& read) const;
+  std::string address_inside(const lowering::Term& read, const std::string& inside) const;
   bool can_be_in_vain(RegionId region) const;
   Result<void> write_reduction(TermNumber id, const std::string& type);
   std::int64_t lanes_of(const lowering::Term& reduction, const std::vector<RegionId>& loops) const;
@@ -72,7 +73,6 @@ class ElementWriter {
   Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);
 
   LongReductions reductions_;
-  std::optional<lowering::LoopVariable> last_axis_;
   std::set<TermNumber> products_in_sums_;
 };
 

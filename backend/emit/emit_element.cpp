@@ -35,7 +35,6 @@ ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reducti
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
       reductions_(reductions) {
-  if (!output.axes.empty()) last_axis_ = output.axes.back();
   for (TermNumber id = 0; id < graph_.size(); ++id) {
     if (!is_reduction(graph_.term(id).kind) || !summed_product_of(graph_.term(id))) continue;
     const TermNumber element = graph_.term(id).operands[0];
@@ -118,18 +117,34 @@ bool ElementWriter::is_near(TermNumber id) const {
   return range.low >= -0x1p31 && range.high <= 0x1p30;
 }
 
-/// Whether neighbours along the last axis read at places that what is computed for them decides: their reads become one of
-/// a vector where each has a place inside, whatever it is.
+/// Whether what has been computed decides where it reads along the axes on which that may be outside. Such a read has some
+/// place inside whatever it is, so that it needs no guard.
 bool ElementWriter::is_gathered(const Term& read) const {
-  if (reductions_ != LongReductions::partial_results || !last_axis_) return false;
-  for (const std::int64_t size : graph_.inputs()[read.input].sizes)
-    if (size == 0) return false;
-  for (const Linear& index : read.indices)
-    for (const auto& [atom, factor] : index.terms)
-      if (atom >= first_term_atom &&
-          (graph_.term(atom - first_term_atom).depends & set_of(*last_axis_)) != 0)
-        return true;
-  return false;
+  if (reductions_ != LongReductions::partial_results) return false;
+  const Sizes& sizes = graph_.inputs()[read.input].sizes;
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
+  bool is_computed = false;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis) {
+    if (graph_.is_inside(read, axis)) continue;
+    for (const auto& [atom, factor] : read.indices[axis].terms)
+      is_computed = is_computed || atom >= first_term_atom;
+    if (!is_computed) return false;
+  }
+  return is_computed;
+}
+
+/// The address, with 0 in place of the indices that may be outside if one of them is.
+std::string ElementWriter::address_inside(const Term& read, const std::string& inside) const {
+  Linear checked = Linear::of(0), rest = Linear::of(0);
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis) {
+    const std::int64_t size = graph_.inputs()[read.input].sizes[axis];
+    Linear& sum = graph_.is_inside(read, axis) ? rest : checked;
+    checked = scale(checked, size);
+    rest = scale(rest, size);
+    sum = combine(sum, read.indices[axis]);
+  }
+  return fmt::format("({} ? {} : 0) + {}", inside, linear_text(graph_, checked),
+                     linear_text(graph_, rest));
 }
 
 /// Reads that may lie outside are behind a guard, but may have been moved in front of it.
@@ -148,8 +163,8 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
                             graph_.inputs()[term.input].sizes[axis]);
   if (inside.empty()) return element;
   if (is_gathered(term))
-    return fmt::format("static_cast<{}>({}[{} ? {} : 0])", type, input_name(term.input), inside,
-                       address);
+    return fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),
+                       address_inside(term, inside));
   source::Expression checked = fmt::format("{} ? {} : {}{{0}}", inside, element, type);
   checked.checks_bounds = true;
   return checked;

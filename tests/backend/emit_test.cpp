@@ -102,10 +102,9 @@ class Sample {
     return true;
   }
 
-  /// Of at most 32 lanes. More have the order of the interpreter.
   static bool sums_in_lanes(const std::string& source) {
     static const std::regex in_lanes(
-        R"(combined_in_pairs<(2|4|8|16|32)>\(l\d+, \[\]\((float|double) a, \w+ b\) \{ return (Add|Multiply)::)");
+        R"(combined_in_pairs<\d+>\(l\d+, \[\]\((float|double) a, \w+ b\) \{ return (Add|Multiply)::)");
     return std::regex_search(source, in_lanes);
   }
 
