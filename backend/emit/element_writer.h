@@ -27,6 +27,8 @@ class ElementWriter {
   using TermNumber = lowering::TermNumber;
   using RegionId = lowering::RegionId;
 
+  /// Elements of 16 bits that come to the root as they were read are not converted to f32 and back.
+  void move_elements(TermNumber root);
   Result<void> write_region(RegionId region);
   Result<void> write_term(TermNumber id);
   /// The text that reads an element of an operand.
@@ -54,6 +56,11 @@ class ElementWriter {
   bool reads_are_inside_ = false;  // it is known where this is written
 
  private:
+  bool finds_moved(TermNumber id, DataType type);
+  bool has_other_uses(TermNumber id) const;
+  Result<std::string> type_of(TermNumber id) const;
+  /// A branch of a select, with the type of the select.
+  std::string branch_text(TermNumber select, TermNumber branch) const;
   Result<void> write_branch(RegionId region, TermNumber target, TermNumber value);
   Result<source::Expression> value_of(TermNumber id) const;
   Result<void> write_select(TermNumber id, const std::string& type);
@@ -74,6 +81,7 @@ class ElementWriter {
 
   LongReductions reductions_;
   std::set<TermNumber> products_in_sums_;
+  std::set<TermNumber> moved_;
 };
 
 }  // namespace lemma::backend

@@ -44,6 +44,48 @@ ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reducti
   }
 }
 
+void ElementWriter::move_elements(TermNumber root) {
+  const DataType type = graph_.term(root).type;
+  if (graph_.domain() == Domain::native && (type == DataType::f16 || type == DataType::bf16))
+    finds_moved(root, type);
+}
+
+/// Adds a read, or a select of one.
+bool ElementWriter::finds_moved(TermNumber id, DataType type) {
+  const Term& term = graph_.term(id);
+  if (term.type != type) return false;
+  bool is_moved = term.kind == Kind::read && !has_other_uses(id);
+  if (term.kind == Kind::select)
+    for (const std::size_t branch : {1U, 2U})
+      is_moved = finds_moved(term.operands[branch], type) || is_moved;
+  if (is_moved) moved_.insert(id);
+  return is_moved;
+}
+
+/// Than as one branch of a select.
+bool ElementWriter::has_other_uses(TermNumber id) const {
+  std::size_t uses = 0;
+  for (TermNumber user = id + 1; user < graph_.size(); ++user) {
+    const Term& term = graph_.term(user);
+    for (std::size_t i = 0; i < term.operands.size(); ++i) {
+      if (term.operands[i] != id) continue;
+      if (term.kind != Kind::select || i == 0 || ++uses > 1) return true;
+    }
+  }
+  return false;
+}
+
+Result<std::string> ElementWriter::type_of(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  return moved_.contains(id) ? stored_type(term.type) : computed_type(term.lanes);
+}
+
+std::string ElementWriter::branch_text(TermNumber select, TermNumber branch) const {
+  if (!moved_.contains(select) || moved_.contains(branch)) return term_name(branch);
+  return fmt::format("static_cast<{}>({})", graph_.term(select).type == DataType::f16 ? "F16" : "BF16",
+                     term_name(branch));
+}
+
 Result<ElementSource> ElementWriter::write(TermNumber root) {
   LEMMA_RETURN_IF_ERROR(write_region(0));
   return ElementSource{source_.take(), term_name(root)};
@@ -56,13 +98,13 @@ Result<void> ElementWriter::write_region(RegionId region) {
 
 Result<void> ElementWriter::write_branch(RegionId region, TermNumber target, TermNumber value) {
   LEMMA_RETURN_IF_ERROR(write_region(region));
-  source_.add(source::Assignment{term_name(target), term_name(value)});
+  source_.add(source::Assignment{term_name(target), branch_text(target, value)});
   return {};
 }
 
 Result<void> ElementWriter::write_term(TermNumber id) {
   const Term& term = graph_.term(id);
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(id));
   if (term.kind == Kind::select) return write_select(id, type);
   if (term.kind == Kind::logical_and) return write_and(id, type);
   if (is_reduction(term.kind)) return write_reduction(id, type);
@@ -151,7 +193,7 @@ std::string ElementWriter::address_inside(const Term& read, const std::string& i
 Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(id));
   const std::string address = linear_text(graph_, graph_.address(term));
   const std::string element =
       fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input), address);

@@ -33,18 +33,21 @@ std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
 
 namespace {
 
-/// A writer of elements whose reads are inside.
-class InsideWriter : public ElementWriter {
+/// A writer of single elements, whose reads may be known to be inside.
+class SingleWriter : public ElementWriter {
  public:
-  explicit InsideWriter(const LoweredOutput& nest) : ElementWriter(nest) {
-    reads_are_inside_ = true;
+  SingleWriter(const LoweredOutput& nest, bool reads_are_inside) : ElementWriter(nest) {
+    move_elements(nest.root);
+    reads_are_inside_ = reads_are_inside;
   }
 };
 
 /// Writes what is the same for all elements of a row in front of the loop over it.
 class RowWriter : public ElementWriter {
  public:
-  explicit RowWriter(const LoweredOutput& nest) : ElementWriter(nest), nest_(nest) {}
+  explicit RowWriter(const LoweredOutput& nest) : ElementWriter(nest), nest_(nest) {
+    move_elements(nest.root);
+  }
 
   Result<Statements> write_before() {
     if (nest_.axes.empty()) return Statements{};
@@ -165,9 +168,9 @@ class NestWriter {
                                      {"from", "to"},
                                      {"to", all.end}}) {
       source_.open(source::counting_loop(variable_name(nest_.axes.back()), first, end));
-      LEMMA_ASSIGN_OR_RETURN(ElementSource element, end == "to"
-                                                        ? InsideWriter(inside).write(inside.root)
-                                                        : emit_element(nest_));
+      const LoweredOutput& part = end == "to" ? inside : nest_;
+      LEMMA_ASSIGN_OR_RETURN(ElementSource element,
+                             SingleWriter(part, end == "to").write(part.root));
       LEMMA_RETURN_IF_ERROR(write_element(std::move(element)));
       source_.close();
     }
