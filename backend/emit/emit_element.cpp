@@ -82,8 +82,8 @@ Result<std::string> ElementWriter::type_of(TermNumber id) const {
 
 std::string ElementWriter::branch_text(TermNumber select, TermNumber branch) const {
   if (!moved_.contains(select) || moved_.contains(branch)) return term_name(branch);
-  return fmt::format("static_cast<{}>({})", graph_.term(select).type == DataType::f16 ? "F16" : "BF16",
-                     term_name(branch));
+  return fmt::format("static_cast<{}>({})",
+                     graph_.term(select).type == DataType::f16 ? "F16" : "BF16", term_name(branch));
 }
 
 Result<ElementSource> ElementWriter::write(TermNumber root) {
@@ -140,11 +140,43 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
     LEMMA_ASSIGN_OR_RETURN(const std::string stored, stored_type(term.type));
     return fmt::format("convert_near<{}>({})", stored, operand(0));
   }
-  if (term.kind == Kind::cast) return cast_text(first.type, term.type, graph_.domain(), operand(0));
+  if (term.kind == Kind::cast) {
+    const TermNumber from = before_exact_cast(id);
+    return cast_text(graph_.term(from).type, term.type, graph_.domain(), term_name(from));
+  }
   const bool unsigned64 = first.type == DataType::u64;
   if (term.operands.size() == 1)
     return function_text(term.function, first.lanes, unsigned64, operand(0));
+  if (divides_near(id))
+    return fmt::format("divide_near<{}>({}, {})",
+                       term.kind == Kind::floor_divide || term.kind == Kind::floor_modulo,
+                       operand(0), operand(1));
   return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
+}
+
+/// Whether two integers are divided whose types have 32 bits at most, all of whose quotients a division of f64 gives.
+bool ElementWriter::divides_near(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  if (reductions_ != LongReductions::partial_results || graph_.domain() != Domain::native ||
+      (term.kind != Kind::divide && term.kind != Kind::floor_divide))
+    return false;
+  return std::all_of(term.operands.begin(), term.operands.end(), [this](TermNumber operand) {
+    const Term& integer = graph_.term(operand);
+    return integer.lanes == LaneKind::integer && byte_size(integer.type) <= 4;
+  });
+}
+
+/// What a cast is of, without a cast to f64 in between that has all values of an integer type.
+TermNumber ElementWriter::before_exact_cast(TermNumber cast) const {
+  const TermNumber from = graph_.term(cast).operands[0];
+  const Term& between = graph_.term(from);
+  if (reductions_ != LongReductions::partial_results || graph_.domain() != Domain::native ||
+      graph_.term(cast).lanes != LaneKind::f32 || between.kind != Kind::cast ||
+      between.type != DataType::f64)
+    return from;
+  const Term& integer = graph_.term(between.operands[0]);
+  const bool is_near = integer.lanes == LaneKind::integer && byte_size(integer.type) <= 4;
+  return is_near ? between.operands[0] : from;
 }
 
 /// Whether a real number becomes an integer and is known to have 32 bits, so that vectors of them are converted.

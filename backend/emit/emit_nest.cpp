@@ -55,10 +55,9 @@ class RowWriter : public ElementWriter {
   }
 
   Result<ElementSource> write_rest() {
-    LEMMA_ASSIGN_OR_RETURN(
-        Statements statements, write_terms([this](lowering::TermNumber id) {
-          return nest_.axes.empty() || is_of_element(id);
-        }));
+    LEMMA_ASSIGN_OR_RETURN(Statements statements, write_terms([this](lowering::TermNumber id) {
+                             return nest_.axes.empty() || is_of_element(id);
+                           }));
     return ElementSource{std::move(statements), term_name(nest_.root)};
   }
 

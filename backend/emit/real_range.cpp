@@ -39,9 +39,7 @@ RealRange of_function(ScalarFunction function, RealRange x) {
 RealRange range_of(const lowering::TermGraph& graph, TermNumber id, int steps) {
   if (steps == 0) return {};
   const Term& term = graph.term(id);
-  const auto operand = [&](std::size_t i) {
-    return range_of(graph, term.operands[i], steps - 1);
-  };
+  const auto operand = [&](std::size_t i) { return range_of(graph, term.operands[i], steps - 1); };
   switch (term.kind) {
     case Kind::real_constant: return of_constant(term);
     case Kind::function: return of_function(term.function, operand(0));

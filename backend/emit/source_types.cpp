@@ -186,8 +186,7 @@ Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned6
   const auto operand = [&operation](const std::string& text) {
     return operation->is_unsigned ? cast_to("std::uint64_t", text) : text;
   };
-  const bool is_fast =
-      kind == Kind::power && (lanes == LaneKind::f32 || lanes == LaneKind::f64);
+  const bool is_fast = kind == Kind::power && (lanes == LaneKind::f32 || lanes == LaneKind::f64);
   const std::string name = is_fast ? "fast::power" : fmt::format("{}::apply", operation->name);
   const std::string result = fmt::format("{}({}, {}{})", name, operand(a), operand(b),
                                          operation->is_checked ? ", ok" : "");

@@ -15,7 +15,8 @@ struct VectorReduction {
   std::optional<lowering::TermNumber> down;
   std::int64_t step = 1;   // in memory, from lane to lane
   bool has_pairs = false;  // of integers (backend/pairs.h); the step is one of pairs then
-  std::vector<lowering::TermNumber> guards = {};  // comparisons of loop variables: products are added where all hold
+  std::vector<lowering::TermNumber> guards =
+      {};  // comparisons of loop variables: products are added where all hold
 };
 
 /// Nothing if the terms are computed in another way than by reads inside of their tensors.

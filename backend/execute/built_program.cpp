@@ -48,7 +48,8 @@ Result<std::string> cpp_compiler() {
 
 const std::vector<std::string> code_options = {"-std=c++20",        "-O3",
                                                "-ffp-contract=off", "-fno-trapping-math",
-                                               "-fno-math-errno", "-fno-thread-jumps",   "-march=native"};
+                                               "-fno-math-errno",   "-fno-thread-jumps",
+                                               "-march=native"};
 
 std::vector<std::string> compile_words(const std::string& compiler) {
   std::vector<std::string> words = {compiler};

@@ -22,9 +22,9 @@ using Kind = ExpressionKind;
 /// A read of one element behind a guard that holds exactly where the element is inside its tensor.
 struct GuardedRead {
   ExpressionId select;
-  std::optional<ExpressionId> read;  // nothing if the guard always holds
+  std::optional<ExpressionId> read;    // nothing if the guard always holds
   double otherwise = 0;                // the element outside
-  bool keeps_guard = false;          // what is done with the element outside must not be done
+  bool keeps_guard = false;            // what is done with the element outside must not be done
   std::vector<Interval> indices = {};  // by axis of the tensor
 };
 
