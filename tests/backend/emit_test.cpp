@@ -35,8 +35,9 @@ struct Case {
   std::vector<Tensor> inputs, expected;
 };
 
-/// Elements of inputs: any, whole numbers, or these with infinities of both signs and NaN.
-enum class Values : std::uint8_t { random, whole, with_limits };
+/// Elements of inputs: any, whole numbers, these with infinities of both signs and NaN, or integers up to the limits of the
+/// type, without 0.
+enum class Values : std::uint8_t { random, whole, with_limits, divisors };
 
 class Sample {
  public:
@@ -60,6 +61,12 @@ class Sample {
     EXPECT_TRUE(add(record, instance, values)) << name;
   }
 
+  /// A definition of inputs of these types, which no operator has in this form.
+  void add(const std::string& what, const Definition& definition,
+           const std::vector<TensorType>& types, Values values) {
+    EXPECT_TRUE(add_definition(what, definition, types, values)) << what;
+  }
+
   const std::vector<Case>& cases() const { return cases_; }
   const std::string& source() const { return source_; }
   int in_blocks() const { return in_blocks_; }
@@ -71,12 +78,18 @@ class Sample {
   /// False for an application that is undefined, empty, or has a type that is not emitted.
   bool add(const OperatorRecord& record, const OperatorInstance& instance,
            Values values = Values::random) {
+    return add_definition(
+        text_of(record, instance.inputs),
+        record.define({instance.inputs, instance.attributes, instance.output_count}),
+        instance.inputs, values);
+  }
+
+  bool add_definition(const std::string& what, const Definition& definition,
+                      const std::vector<TensorType>& types, Values values) {
     Case one;
-    one.inputs = *random_inputs(instance.inputs, 7, most_elements);
+    one.inputs = *random_inputs(types, 7, most_elements);
     if (values != Values::random)
       for (Tensor& input : one.inputs) input = with_values(input, values);
-    const Definition definition =
-        record.define({instance.inputs, instance.attributes, instance.output_count});
     interpreter::EvaluationOptions options;
     options.threads = 1;
     auto expected = interpreter::evaluate(definition, one.inputs, options);
@@ -95,7 +108,7 @@ class Sample {
     // Sums of few whole numbers are exact in every order.
     one.sums_in_lanes = values == Values::random &&
                         (sums_in_lanes(*emitted) || sums_in_lanes(in_blocks.value_or("")));
-    one.what = text_of(record, instance.inputs);
+    one.what = what;
     one.expected = std::move(*expected);
     source_ += "// " + one.what + "\n" + *emitted + "\n" + in_blocks.value_or("") + "\n";
     cases_.push_back(std::move(one));
@@ -109,6 +122,13 @@ class Sample {
   }
 
   static Tensor with_values(const Tensor& tensor, Values values) {
+    if (values == Values::divisors) {
+      std::vector<std::int64_t> elements = tensor.integers();
+      const std::int64_t limit = std::int64_t{1} << (8 * byte_size(tensor.data_type()) - 1);
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        elements[i] = i % 7 == 0 ? limit - 1 : i % 5 == 0 ? -limit + 1 : elements[i] * 29 + 1;
+      return Tensor::from_integers(tensor.data_type(), tensor.sizes(), elements);
+    }
     std::vector<double> elements = tensor.reals();
     for (double& element : elements) element = std::round(element * 2);
     if (values == Values::with_limits && elements.size() > 4) {
@@ -208,6 +228,20 @@ void expect_the_same(const Sample& sample, const Library& library, const std::st
   }
 }
 
+/// A convolution of rows whose padding is stored, and whose windows leave it out all the same.
+Definition guarded_windows(std::int64_t filters, std::int64_t channels, std::int64_t length,
+                           DataType type) {
+  DefinitionBuilder d;
+  const Expression filter = d.variable(filters), at = d.variable(length);
+  const Expression channel = d.variable(channels), tap = d.variable(3);
+  const Expression place = at + tap;
+  const Expression is_there = (d.integer(1) <= place) && (place < d.integer(length + 1));
+  const Expression product =
+      d.read(0, type, {channel, place}) * d.read(1, type, {filter, channel, tap});
+  d.output({filter, at}, d.sum({channel, tap}, d.select(is_there, product, d.constant(0, type))));
+  return std::move(d).finish();
+}
+
 /// What lies far apart is asked for before long sums, and not before short ones or where the result is small.
 TEST(EmitCpp, asks_for_rows_before_long_sums) {
   const OperatorRecord& product = record(operator_named("MatMul"));
@@ -274,6 +308,23 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
     for (const char* name :
          {"LeakyRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "Shrink", "HardSwish"})
       sample.add(name, {Shape{75}}, {}, DataType::f32, values);
+  }
+  // What is left out may be infinite or NaN where it is multiplied.
+  for (const Values values : {Values::whole, Values::with_limits})
+    for (const DataType type : {DataType::f32, DataType::f64})
+      for (const std::int64_t length : {7, 14, 33}) {
+        sample.add("guarded windows", guarded_windows(9, 3, length, type),
+                   {{type, Shape{3, Dimension(length + 2)}}, {type, Shape{9, 3, 3}}}, values);
+        EXPECT_NE(sample.source().find("add_products_where"), std::string::npos);
+      }
+  for (const DataType type : {DataType::f16, DataType::bf16}) {
+    sample.add("Concat", {Shape{3, 20}, Shape{3, 7}}, {{"axis", INT64_C(1)}}, type);
+    sample.add("Transpose", {Shape{17, 30}}, {}, type);
+    sample.add("LeakyRelu", {Shape{75}}, {}, type);
+  }
+  for (const DataType type : {DataType::i32, DataType::i8, DataType::u8, DataType::u32}) {
+    sample.add("Div", {Shape{300}, Shape{300}}, {}, type, Values::divisors);
+    sample.add("Mod", {Shape{300}, Shape{300}}, {}, type, Values::divisors);
   }
   // So large that the order of the loops over blocks matters.
   sample.add("Conv", {Shape{1, 16, 130, 260}, Shape{16, 16, 3, 3}}, {});

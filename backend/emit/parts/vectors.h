@@ -205,6 +205,14 @@ template <typename T, std::int64_t lanes>
   } else if constexpr (std::is_same_v<T, double> && lanes == 8) {
     total = _mm512_mask3_fmadd_pd(a, _mm512_set1_pd(b), total, static_cast<__mmask8>(where));
     return;
+#if defined(__AVX512VL__)
+  } else if constexpr (std::is_same_v<T, float> && lanes == 8) {
+    total = _mm256_mask3_fmadd_ps(a, _mm256_set1_ps(b), total, static_cast<__mmask8>(where));
+    return;
+  } else if constexpr (std::is_same_v<T, double> && lanes == 4) {
+    total = _mm256_mask3_fmadd_pd(a, _mm256_set1_pd(b), total, static_cast<__mmask8>(where));
+    return;
+#endif
   }
 #endif
   Vector<T, lanes> next = total;
