@@ -32,10 +32,10 @@ using Places = std::vector<std::optional<std::size_t>>;
 
 class Pair {
  public:
-  Pair(const LoweredOutput& output, std::size_t axis)
+  Pair(const LoweredOutput& output, LoopVariable first, LoopVariable second)
       : output_(output),
-        first_(output.axes[axis]),
-        second_(output.axes[axis + 1]),
+        first_(first),
+        second_(second),
         is_seen_(output.graph.inputs().size(), false),
         places_(output.graph.inputs().size()) {}
 
@@ -83,8 +83,13 @@ class Pair {
 /// Copies the terms to a graph in which one variable stands for two.
 class Merging {
  public:
-  Merging(const LoweredOutput& output, std::size_t axis, const Places& places)
-      : from_(output), axis_(axis), places_(places), terms_(output.graph.size()) {}
+  Merging(const LoweredOutput& output, LoopVariable first, LoopVariable second,
+          const Places& places)
+      : from_(output),
+        first_(first),
+        second_(second),
+        places_(places),
+        terms_(output.graph.size()) {}
 
   Result<LoweredOutput> run() {
     LoweredOutput result{TermGraph(from_.graph.domain(), merged_inputs()), 0, {}, {}, from_.type};
@@ -110,20 +115,19 @@ class Merging {
   }
 
   Result<void> add_variables(LoweredOutput& result) {
-    const LoopVariable first = from_.axes[axis_], second = from_.axes[axis_ + 1];
     for (LoopVariable v = 0; v < from_.graph.variable_count(); ++v) {
-      if (v == second) {
+      if (v == second_) {
         variables_.push_back(0);  // no term uses it
         continue;
       }
-      const std::int64_t extent = v == first
-                                      ? from_.graph.extent(first) * from_.graph.extent(second)
+      const std::int64_t extent = v == first_
+                                      ? from_.graph.extent(first_) * from_.graph.extent(second_)
                                       : from_.graph.extent(v);
       LEMMA_ASSIGN_OR_RETURN(const LoopVariable added, result.graph.variable(extent));
       variables_.push_back(added);
     }
     for (const LoopVariable v : from_.axes)
-      if (v != second) result.axes.push_back(variables_[v]);
+      if (v != second_) result.axes.push_back(variables_[v]);
     return {};
   }
 
@@ -140,7 +144,9 @@ class Merging {
   Term copied(const Term& term) const {
     Term result = term;
     for (TermNumber& operand : result.operands) operand = terms_[operand];
-    for (LoopVariable& v : result.bound) v = variables_[v];
+    result.bound.clear();
+    for (const LoopVariable v : term.bound)
+      if (v != second_) result.bound.push_back(variables_[v]);
     result.linear = copied(term.linear);
     if (term.kind != Kind::read) return result;
     std::vector<Linear> indices;
@@ -152,13 +158,40 @@ class Merging {
   }
 
   const LoweredOutput& from_;
-  std::size_t axis_;
+  LoopVariable first_, second_;
   const Places& places_;
   std::vector<TermNumber> terms_;
   std::vector<LoopVariable> variables_;
 };
 
+/// Two variables of a reduction that become one, with the places where reads have them; nothing if there are none.
+struct BoundPair {
+  LoopVariable first = 0, second = 0;
+  Places places;
+};
+
+std::optional<BoundPair> find_bound_pair(const LoweredOutput& output) {
+  const std::vector<bool> is_reached = reachable_terms(output);
+  for (TermNumber id = 0; id < is_reached.size(); ++id) {
+    const std::vector<LoopVariable>& bound = output.graph.term(id).bound;
+    for (std::size_t i = 0; is_reached[id] && i + 1 < bound.size(); ++i)
+      if (auto places = Pair(output, bound[i], bound[i + 1]).places())
+        return BoundPair{bound[i], bound[i + 1], std::move(*places)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+Result<LoweredOutput> merge_bound(const LoweredOutput& output) {
+  LoweredOutput result = output;
+  while (const auto pair = find_bound_pair(result)) {
+    LEMMA_ASSIGN_OR_RETURN(LoweredOutput merged,
+                           Merging(result, pair->first, pair->second, pair->places).run());
+    result = std::move(merged);
+  }
+  return result;
+}
 
 Result<LoweredOutput> merge_axes(const LoweredOutput& output) { return merge_axes(output, {}); }
 
@@ -173,13 +206,14 @@ Result<LoweredOutput> merge_axes(const LoweredOutput& output,
       ++axis;
       continue;
     }
-    const auto places = Pair(result, axis).places();
+    const LoopVariable first = result.axes[axis], second = result.axes[axis + 1];
+    const auto places = Pair(result, first, second).places();
     if (!places) {
       before = elements;
       ++axis;
       continue;
     }
-    LEMMA_ASSIGN_OR_RETURN(LoweredOutput merged, Merging(result, axis, *places).run());
+    LEMMA_ASSIGN_OR_RETURN(LoweredOutput merged, Merging(result, first, second, *places).run());
     result = std::move(merged);
   }
   return result;

@@ -14,6 +14,9 @@ Result<LoweredOutput> merge_axes(const LoweredOutput& output);
 Result<LoweredOutput> merge_axes(const LoweredOutput& output,
                                  const std::vector<std::int64_t>& kept);
 
+/// The same elements, with as few variables of reductions as there can be: two that follow each other become one as axes do.
+Result<LoweredOutput> merge_bound(const LoweredOutput& output);
+
 /// `lower` with axes split where a definition divides them, as channels of groups, and then as few axes as there can be.
 Result<LoweredOutput> lower_to_long_loops(const Definition& definition, const DefinedOutput& output,
                                           const std::vector<InputView>& inputs, Domain domain);

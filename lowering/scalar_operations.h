@@ -100,31 +100,34 @@ struct Power {
 struct Minimum {
   template <typename T>
   HOST_DEVICE static T apply(T a, T b) {
-    return a < b || a != a ? a : b;
+    const T least = a < b ? a : b;
+    return a != a ? a : least;
   }
 };
 struct Maximum {
   template <typename T>
   HOST_DEVICE static T apply(T a, T b) {
-    return a > b || a != a ? a : b;
+    const T greatest = a > b ? a : b;
+    return a != a ? a : greatest;
   }
 };
+// Casts, and no choices between 1 and 0: GCC 12 makes no vectors of those beside elements of 64 bits.
 struct Equal {
   template <typename T>
   HOST_DEVICE static std::uint8_t apply(T a, T b) {
-    return a == b ? 1 : 0;
+    return static_cast<std::uint8_t>(a == b);
   }
 };
 struct Less {
   template <typename T>
   HOST_DEVICE static std::uint8_t apply(T a, T b) {
-    return a < b ? 1 : 0;
+    return static_cast<std::uint8_t>(a < b);
   }
 };
 struct LessEqual {
   template <typename T>
   HOST_DEVICE static std::uint8_t apply(T a, T b) {
-    return a <= b ? 1 : 0;
+    return static_cast<std::uint8_t>(a <= b);
   }
 };
 struct BitAnd {
@@ -355,6 +358,20 @@ HOST_DEVICE auto convert(From x) {
     return truncated_unsigned(x);
   else
     return wrap<To>(truncated(x));
+}
+
+/// The quotient of integers of 32 bits at most, rounded toward zero or down; of any value where the divisor is 0. A quotient
+/// that is no whole number is so far from one that f64 has it on the right side, and processors divide vectors of f64.
+template <bool rounds_down>
+HOST_DEVICE std::int64_t divide_near(std::int64_t a, std::int64_t b) {
+  const double quotient = static_cast<double>(a) / static_cast<double>(b == 0 ? 1 : b);
+  return static_cast<std::int64_t>(rounds_down ? std::floor(quotient) : quotient);
+}
+
+/// The same of a real number to an integer type, where the number is known to fit into 32 bits, or is NaN.
+template <typename To, typename From>
+HOST_DEVICE std::int64_t convert_near(From x) {
+  return wrap<To>(static_cast<std::int32_t>(x == x ? x : From{0}));
 }
 
 }  // namespace lemma::lowering

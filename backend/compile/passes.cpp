@@ -41,7 +41,10 @@ constexpr ComputationPass computation_list[] = {
        if (by == ReadBy::lanes) return graph;
        return split_by_stride(std::move(graph));
      }},
-    {"store_padding", always, plain<store_padding>},
+    {"store_padding", always,
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       return store_padding(std::move(graph), by);
+     }},
     {"pair_integers", always,
      [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
        if (by == ReadBy::lanes) return graph;

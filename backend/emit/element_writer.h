@@ -1,8 +1,11 @@
 #pragma once
 // Writes the statements of a loop nest's body: for one element, or, by classes made of this one, for several.
 
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "backend/emit/emit_element.h"
 #include "lowering/regions.h"
@@ -24,6 +27,8 @@ class ElementWriter {
   using TermNumber = lowering::TermNumber;
   using RegionId = lowering::RegionId;
 
+  /// Elements of 16 bits that come to the root as they were read are not converted to f32 and back.
+  void move_elements(TermNumber root);
   Result<void> write_region(RegionId region);
   Result<void> write_term(TermNumber id);
   /// The text that reads an element of an operand.
@@ -31,9 +36,15 @@ class ElementWriter {
   void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
   static Result<source::Expression> step_text(const lowering::Term& term, const std::string& total,
                                               const std::string& element);
-  /// Whether it sums products that are rounded as such. Every way to write a sum has to round its
+  struct SummedProduct {
+    TermNumber factors[2] = {};
+    std::optional<TermNumber> condition = {};  // where it does not hold, nothing is added
+  };
+  /// The product that is rounded together with the sum. Every way to write a sum has to round its
   /// products alike: the cut into tasks decides which way it is.
-  bool sums_products(const lowering::Term& reduction) const;
+  std::optional<SummedProduct> summed_product_of(const lowering::Term& reduction) const;
+  /// Whether the branches of a select, or both sides of an `and`, are computed whatever the condition is.
+  bool is_chosen(TermNumber id) const;
   /// The total with one more element.
   Result<source::Expression> accumulation_text(const lowering::Term& reduction,
                                                const std::string& total) const;
@@ -45,21 +56,34 @@ class ElementWriter {
   bool reads_are_inside_ = false;  // it is known where this is written
 
  private:
+  bool finds_moved(TermNumber id, DataType type);
+  bool has_other_uses(TermNumber id) const;
+  Result<std::string> type_of(TermNumber id) const;
+  /// A branch of a select, with the type of the select.
+  std::string branch_text(TermNumber select, TermNumber branch) const;
   Result<void> write_branch(RegionId region, TermNumber target, TermNumber value);
   Result<source::Expression> value_of(TermNumber id) const;
   Result<void> write_select(TermNumber id, const std::string& type);
   Result<void> write_and(TermNumber id, const std::string& type);
-  void declare_partial_results(TermNumber id, const std::string& type, const std::string& neutral);
+  bool is_near(TermNumber id) const;
+  bool divides_near(TermNumber id) const;
+  TermNumber before_exact_cast(TermNumber cast) const;
+  bool is_gathered(const lowering::Term& read) const;
+  std::string address_inside(const lowering::Term& read, const std::string& inside) const;
+  bool can_be_in_vain(RegionId region) const;
   Result<void> write_reduction(TermNumber id, const std::string& type);
-  /// Whether the terms of a minimum or maximum lie side by side, so that parts of them are compared in lanes.
-  bool has_terms_in_lanes(const lowering::Term& reduction,
-                          const std::vector<RegionId>& loops) const;
-  Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral);
-  Result<void> write_combination(TermNumber id, const lowering::Term& term);
+  std::int64_t lanes_of(const lowering::Term& reduction, const std::vector<RegionId>& loops) const;
+  bool has_terms_side_by_side(const std::vector<RegionId>& loops) const;
+  /// Of a region and those below it that are no loops.
+  bool all_terms_below(RegionId region, const std::function<bool(TermNumber)>& holds) const;
+  Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral,
+                              std::int64_t lanes);
+  Result<void> write_lanes(TermNumber id, const std::string& first, const std::string& count);
   Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);
 
   LongReductions reductions_;
   std::set<TermNumber> products_in_sums_;
+  std::set<TermNumber> moved_;
 };
 
 }  // namespace lemma::backend

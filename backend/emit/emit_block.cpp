@@ -118,8 +118,10 @@ class BlockWriter : public ElementWriter {
       if (loop != plan_.below[id].back()) close_group();
     }
     use(term.operands[0]);
-    if (sums_products(term))
-      for (const TermNumber factor : graph_.term(term.operands[0]).operands) use(factor);
+    if (const auto product = summed_product_of(term)) {
+      for (const TermNumber factor : product->factors) use(factor);
+      if (product->condition) use(*product->condition);
+    }
     LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, held(id)));
     add_to_group(source::Assignment{held(id), std::move(step)});
     close_group();
@@ -174,16 +176,23 @@ class BlockWriter : public ElementWriter {
   void write_step(ExpressionKind kind, const VectorReduction& reduction, const std::string& type) {
     const bool across_first = !depends_on_row(reduction.across);
     const bool down_first = reduction.down && !depends_on_row(*reduction.down);
+    const bool guards_first = std::none_of(reduction.guards.begin(), reduction.guards.end(),
+                                           [this](TermNumber id) { return depends_on_row(id); });
     if (across_first) load_across(reduction, type);
     if (down_first) load_down(reduction, type);
+    if (guards_first) find_lanes(reduction);
     open_rows();
     if (block_.has_rows()) source_.add(index_declaration(block_.row_axis, "row"));
+    if (!guards_first) find_lanes(reduction);
     if (!across_first) load_across(reduction, type);
     if (reduction.down && !down_first) load_down(reduction, type);
     open_parts();
     const std::string total = "total[row][part]", across = "across[part]";
     if (reduction.has_pairs)
       source_.add(source::Call{"add_products_of_pairs<count>", {total, across, "down"}});
+    else if (!reduction.guards.empty())
+      source_.add(source::Call{fmt::format("add_products_where<{}, count>", type),
+                               {total, across, "down", "there[part]"}});
     else if (kind == ExpressionKind::sum && reduction.down)
       source_.add(
           source::Call{fmt::format("add_products<{}, count>", type), {total, across, "down"}});
@@ -193,6 +202,25 @@ class BlockWriter : public ElementWriter {
       source_.add(source::Call{
           kind == ExpressionKind::minimum_over ? "take_minimum" : "take_maximum", {total, across}});
     source_.close(2);
+  }
+
+  /// Declares `there`: for each part a bit for each lane in which all guards hold.
+  void find_lanes(const VectorReduction& reduction) {
+    if (reduction.guards.empty()) return;
+    const LoopVariable lane = nest_.axes[block_.lane_axis];
+    source_.add(source::Declaration{
+        .type = "std::uint64_t", .name = "there", .extents = {"lanes / count"}});
+    open_parts();
+    std::string text;
+    for (const TermNumber id : reduction.guards) {
+      lowering::Linear form = lowering::difference(graph_, graph_.term(id));
+      if (graph_.term(id).kind == ExpressionKind::less_equal) form.constant -= 1;
+      const std::int64_t step = form.coefficient(lane);
+      text += fmt::format("{}lanes_below<count, {}>({} + part * count * {}LL)",
+                          text.empty() ? "" : " & ", step, linear_text(graph_, form), step);
+    }
+    source_.add(source::Assignment{"there[part]", text});
+    source_.close();
   }
 
   std::string element_read(TermNumber read) const {
@@ -249,7 +277,8 @@ class BlockWriter : public ElementWriter {
     Group::Step step;
     step.term = id;
     LEMMA_ASSIGN_OR_RETURN(step.statements, captured([&] { return write_term(id); }));
-    if (graph_.term(id).kind == ExpressionKind::select && has_linear_reads(plan_.below[id][0])) {
+    if (graph_.term(id).kind == ExpressionKind::select && !is_chosen(id) &&
+        has_linear_reads(plan_.below[id][0])) {
       LEMMA_ASSIGN_OR_RETURN(step.unguarded, captured([&] { return write_unguarded(id); }));
     }
     group().steps.push_back(std::move(step));

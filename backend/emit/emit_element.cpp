@@ -1,8 +1,12 @@
 #include "backend/emit/emit_element.h"
 
+#include <algorithm>
+#include <bit>
+
 #include <fmt/format.h>
 
 #include "backend/emit/element_writer.h"
+#include "backend/emit/real_range.h"
 #include "backend/emit/source_types.h"
 #include "lowering/sum_of_products.h"
 
@@ -31,9 +35,55 @@ ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reducti
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
       reductions_(reductions) {
-  for (TermNumber id = 0; id < graph_.size(); ++id)
-    if (is_reduction(graph_.term(id).kind) && sums_products(graph_.term(id)))
-      products_in_sums_.insert(graph_.term(id).operands[0]);
+  for (TermNumber id = 0; id < graph_.size(); ++id) {
+    if (!is_reduction(graph_.term(id).kind) || !summed_product_of(graph_.term(id))) continue;
+    const TermNumber element = graph_.term(id).operands[0];
+    products_in_sums_.insert(element);
+    if (graph_.term(element).kind == Kind::select)
+      products_in_sums_.insert(graph_.term(element).operands[1]);
+  }
+}
+
+void ElementWriter::move_elements(TermNumber root) {
+  const DataType type = graph_.term(root).type;
+  if (graph_.domain() == Domain::native && (type == DataType::f16 || type == DataType::bf16))
+    finds_moved(root, type);
+}
+
+/// Adds a read, or a select of one.
+bool ElementWriter::finds_moved(TermNumber id, DataType type) {
+  const Term& term = graph_.term(id);
+  if (term.type != type) return false;
+  bool is_moved = term.kind == Kind::read && !has_other_uses(id);
+  if (term.kind == Kind::select)
+    for (const std::size_t branch : {1U, 2U})
+      is_moved = finds_moved(term.operands[branch], type) || is_moved;
+  if (is_moved) moved_.insert(id);
+  return is_moved;
+}
+
+/// Than as one branch of a select.
+bool ElementWriter::has_other_uses(TermNumber id) const {
+  std::size_t uses = 0;
+  for (TermNumber user = id + 1; user < graph_.size(); ++user) {
+    const Term& term = graph_.term(user);
+    for (std::size_t i = 0; i < term.operands.size(); ++i) {
+      if (term.operands[i] != id) continue;
+      if (term.kind != Kind::select || i == 0 || ++uses > 1) return true;
+    }
+  }
+  return false;
+}
+
+Result<std::string> ElementWriter::type_of(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  return moved_.contains(id) ? stored_type(term.type) : computed_type(term.lanes);
+}
+
+std::string ElementWriter::branch_text(TermNumber select, TermNumber branch) const {
+  if (!moved_.contains(select) || moved_.contains(branch)) return term_name(branch);
+  return fmt::format("static_cast<{}>({})",
+                     graph_.term(select).type == DataType::f16 ? "F16" : "BF16", term_name(branch));
 }
 
 Result<ElementSource> ElementWriter::write(TermNumber root) {
@@ -48,13 +98,13 @@ Result<void> ElementWriter::write_region(RegionId region) {
 
 Result<void> ElementWriter::write_branch(RegionId region, TermNumber target, TermNumber value) {
   LEMMA_RETURN_IF_ERROR(write_region(region));
-  source_.add(source::Assignment{term_name(target), term_name(value)});
+  source_.add(source::Assignment{term_name(target), branch_text(target, value)});
   return {};
 }
 
 Result<void> ElementWriter::write_term(TermNumber id) {
   const Term& term = graph_.term(id);
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(id));
   if (term.kind == Kind::select) return write_select(id, type);
   if (term.kind == Kind::logical_and) return write_and(id, type);
   if (is_reduction(term.kind)) return write_reduction(id, type);
@@ -86,20 +136,99 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
         fmt::format("std::int64_t{{{}}}", linear_text(graph_, difference(graph_, term))),
         "std::int64_t{0}");
   const Term& first = graph_.term(term.operands[0]);
-  if (term.kind == Kind::cast) return cast_text(first.type, term.type, graph_.domain(), operand(0));
+  if (is_near(id)) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string stored, stored_type(term.type));
+    return fmt::format("convert_near<{}>({})", stored, operand(0));
+  }
+  if (term.kind == Kind::cast) {
+    const TermNumber from = before_exact_cast(id);
+    return cast_text(graph_.term(from).type, term.type, graph_.domain(), term_name(from));
+  }
   const bool unsigned64 = first.type == DataType::u64;
   if (term.operands.size() == 1)
     return function_text(term.function, first.lanes, unsigned64, operand(0));
+  if (divides_near(id))
+    return fmt::format("divide_near<{}>({}, {})",
+                       term.kind == Kind::floor_divide || term.kind == Kind::floor_modulo,
+                       operand(0), operand(1));
   return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
+}
+
+/// Whether two integers are divided whose types have 32 bits at most, all of whose quotients a division of f64 gives.
+bool ElementWriter::divides_near(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  if (reductions_ != LongReductions::partial_results || graph_.domain() != Domain::native ||
+      (term.kind != Kind::divide && term.kind != Kind::floor_divide))
+    return false;
+  return std::all_of(term.operands.begin(), term.operands.end(), [this](TermNumber operand) {
+    const Term& integer = graph_.term(operand);
+    return integer.lanes == LaneKind::integer && byte_size(integer.type) <= 4;
+  });
+}
+
+/// What a cast is of, without a cast to f64 in between that has all values of an integer type.
+TermNumber ElementWriter::before_exact_cast(TermNumber cast) const {
+  const TermNumber from = graph_.term(cast).operands[0];
+  const Term& between = graph_.term(from);
+  if (reductions_ != LongReductions::partial_results || graph_.domain() != Domain::native ||
+      graph_.term(cast).lanes != LaneKind::f32 || between.kind != Kind::cast ||
+      between.type != DataType::f64)
+    return from;
+  const Term& integer = graph_.term(between.operands[0]);
+  const bool is_near = integer.lanes == LaneKind::integer && byte_size(integer.type) <= 4;
+  return is_near ? between.operands[0] : from;
+}
+
+/// Whether a real number becomes an integer and is known to have 32 bits, so that vectors of them are converted.
+bool ElementWriter::is_near(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  if (reductions_ != LongReductions::partial_results || term.kind != Kind::cast ||
+      term.lanes != LaneKind::integer || graph_.domain() != Domain::native)
+    return false;
+  const LaneKind from = graph_.term(term.operands[0]).lanes;
+  if (from != LaneKind::f32 && from != LaneKind::f64) return false;
+  const RealRange range = real_range(graph_, term.operands[0]);
+  return range.low >= -0x1p31 && range.high <= 0x1p30;
+}
+
+/// Whether what has been computed decides where it reads along the axes on which that may be outside. Such a read has some
+/// place inside whatever it is, so that it needs no guard.
+bool ElementWriter::is_gathered(const Term& read) const {
+  if (reductions_ != LongReductions::partial_results) return false;
+  const Sizes& sizes = graph_.inputs()[read.input].sizes;
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
+  bool is_computed = false;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis) {
+    if (graph_.is_inside(read, axis)) continue;
+    for (const auto& [atom, factor] : read.indices[axis].terms)
+      is_computed = is_computed || atom >= first_term_atom;
+    if (!is_computed) return false;
+  }
+  return is_computed;
+}
+
+/// The address, with 0 in place of the indices that may be outside if one of them is.
+std::string ElementWriter::address_inside(const Term& read, const std::string& inside) const {
+  Linear checked = Linear::of(0), rest = Linear::of(0);
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis) {
+    const std::int64_t size = graph_.inputs()[read.input].sizes[axis];
+    Linear& sum = graph_.is_inside(read, axis) ? rest : checked;
+    checked = scale(checked, size);
+    rest = scale(rest, size);
+    sum = combine(sum, read.indices[axis]);
+  }
+  return fmt::format("({} ? {} : 0) + {}", inside, linear_text(graph_, checked),
+                     linear_text(graph_, rest));
 }
 
 /// Reads that may lie outside are behind a guard, but may have been moved in front of it.
 Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
-  const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),
-                                          linear_text(graph_, graph_.address(term)));
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(id));
+  const std::string address = linear_text(graph_, graph_.address(term));
+  const std::string element =
+      fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input), address);
   std::string inside;
   for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
     if (!reads_are_inside_ && !graph_.is_inside(term, axis))
@@ -107,6 +236,9 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
                             linear_text(graph_, term.indices[axis]),
                             graph_.inputs()[term.input].sizes[axis]);
   if (inside.empty()) return element;
+  if (is_gathered(term))
+    return fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),
+                       address_inside(term, inside));
   source::Expression checked = fmt::format("{} ? {} : {}{{0}}", inside, element, type);
   checked.checks_bounds = true;
   return checked;
@@ -114,6 +246,14 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
 
 Result<void> ElementWriter::write_select(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
+  if (is_chosen(id)) {
+    for (const RegionId branch : plan_.below[id]) LEMMA_RETURN_IF_ERROR(write_region(branch));
+    source_.add(
+        source::constant(type, term_name(id),
+                         fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]),
+                                     term_name(term.operands[1]), term_name(term.operands[2]))));
+    return {};
+  }
   source_.add(source::Declaration{.type = type, .name = term_name(id)});
   source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
   LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
@@ -125,6 +265,14 @@ Result<void> ElementWriter::write_select(TermNumber id, const std::string& type)
 
 Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
+  if (is_chosen(id)) {
+    LEMMA_RETURN_IF_ERROR(write_region(plan_.below[id][0]));
+    LEMMA_ASSIGN_OR_RETURN(source::Expression value,
+                           binary_text(term.kind, term.lanes, false, term_name(term.operands[0]),
+                                       term_name(term.operands[1])));
+    source_.add(source::constant(type, term_name(id), std::move(value)));
+    return {};
+  }
   source_.add(source::Declaration{.type = type, .name = term_name(id), .value = "0"});
   source_.open(source::Guard{term_name(term.operands[0]) + " != 0", {}, {}});
   LEMMA_RETURN_IF_ERROR(write_branch(plan_.below[id][0], id, term.operands[1]));
@@ -132,24 +280,41 @@ Result<void> ElementWriter::write_and(TermNumber id, const std::string& type) {
   return {};
 }
 
-/// Writes a reduction in the order of its variables, the last one fastest; along lanes, that one is
-/// dealt out to partial results, as the interpreter does it.
+/// Whether each term can be computed where it is not wanted: that reads nothing outside, divides by nothing, and calls
+/// no function. Compilers make vectors of a choice, and not of guards.
+bool ElementWriter::can_be_in_vain(RegionId region) const {
+  return std::all_of(
+      plan_.regions[region].terms.begin(), plan_.regions[region].terms.end(),
+      [this](TermNumber id) {
+        const Term& term = graph_.term(id);
+        if (is_reduction(term.kind)) return false;
+        if (term.kind == Kind::read && !is_gathered(term))
+          for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
+            if (!graph_.is_inside(term, axis)) return false;
+        if (term.divisor == 0 && !term.operands.empty() &&
+            !is_plain_operation(term.kind, term.function, graph_.term(term.operands[0]).lanes))
+          return false;
+        return std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
+                           [this](RegionId below) { return can_be_in_vain(below); });
+      });
+}
+
+bool ElementWriter::is_chosen(TermNumber id) const {
+  return reductions_ == LongReductions::partial_results &&
+         std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
+                     [this](RegionId below) { return can_be_in_vain(below); });
+}
+
+/// Writes a reduction in the order of its variables, the last one fastest, or in lanes.
 Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& type) {
   const Term& term = graph_.term(id);
   const std::vector<RegionId>& loops = plan_.below[id];
   const bool is_across_lanes =
       plan_.regions[loops.back()].along_lanes && reductions_ == LongReductions::across_lanes;
-  const bool is_dealt_out = plan_.regions[loops.back()].along_lanes && !is_across_lanes;
   LEMMA_ASSIGN_OR_RETURN(const std::string neutral, neutral_text(term));
+  if (const std::int64_t lanes = lanes_of(term, loops); lanes > 1)
+    return write_in_lanes(id, type, neutral, lanes);
   source_.add(source::Declaration{.type = type, .name = term_name(id), .value = neutral});
-  if (!is_across_lanes && !is_dealt_out && has_terms_in_lanes(term, loops))
-    return write_in_lanes(id, type, neutral);
-  std::string total = term_name(id);
-  if (is_dealt_out) {
-    declare_partial_results(id, type, neutral);
-    total = fmt::format("p{}[{} % {}]", id, variable_name(plan_.regions[loops.back()].variable),
-                        partial_results);
-  }
   for (const RegionId loop : loops) {
     if (is_across_lanes && loop == loops.back())
       open_loop(loop, "threads.rank % lanes", "lanes");
@@ -157,87 +322,109 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
       open_loop(loop);
     LEMMA_RETURN_IF_ERROR(write_region(loop));
   }
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
-  source_.add(source::Assignment{total, std::move(step)});
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, term_name(id)));
+  source_.add(source::Assignment{term_name(id), std::move(step)});
   source_.close(loops.size());
-  if (is_across_lanes) return write_lane_combination(id, term);
-  return is_dealt_out ? write_combination(id, term) : Result<void>();
+  return is_across_lanes ? write_lane_combination(id, term) : Result<void>();
 }
 
-/// The order does not matter to them. Reads that neighbouring results have side by side are for blocks of results.
-bool ElementWriter::has_terms_in_lanes(const Term& reduction,
-                                       const std::vector<RegionId>& loops) const {
-  constexpr std::int64_t least_terms = 32;
+/// How many partial results a reduction is dealt out to; 1 for one in the order of its terms. Where few elements are
+/// computed, as many as the interpreter has, whose order matters to sums and products.
+std::int64_t ElementWriter::lanes_of(const Term& reduction,
+                                     const std::vector<RegionId>& loops) const {
+  if (reductions_ != LongReductions::partial_results) return 1;
+  constexpr std::uint64_t lanes = 32;
+  const Region& last = plan_.regions[loops.back()];
+  const auto extent = static_cast<std::uint64_t>(graph_.extent(last.variable));
+  const bool has_order = reduction.kind == Kind::sum || reduction.kind == Kind::product;
+  const bool is_side_by_side = has_terms_side_by_side(loops);
+  if (last.along_lanes && (has_order || !is_side_by_side))
+    return static_cast<std::int64_t>(
+        std::min<std::uint64_t>(partial_results, std::bit_ceil(extent)));
+  constexpr std::uint64_t least_terms = 16;
+  return is_side_by_side && extent >= least_terms
+             ? static_cast<std::int64_t>(std::min(lanes, std::bit_floor(extent)))
+             : 1;
+}
+
+/// Whether terms that follow each other are read side by side. Reads that neighbouring results have side by side are for
+/// blocks of results: the cut into tasks must not decide in which order terms are taken.
+bool ElementWriter::has_terms_side_by_side(const std::vector<RegionId>& loops) const {
   const LoopVariable variable = plan_.regions[loops.back()].variable;
-  if ((reduction.kind != Kind::minimum_over && reduction.kind != Kind::maximum_over) ||
-      reductions_ != LongReductions::partial_results || graph_.extent(variable) < least_terms)
-    return false;
   bool is_side_by_side = false;
-  for (const TermNumber id : plan_.regions[loops.back()].terms) {
+  const auto agrees = [&](TermNumber id) {
     const Term& term = graph_.term(id);
     if (is_reduction(term.kind)) return false;
-    if (term.kind != Kind::read) continue;
+    if (term.kind != Kind::read) return true;
     const Linear address = graph_.address(term);
     for (const auto& [atom, factor] : address.terms)
       if (atom >= first_term_atom || (atom != variable && factor > 0 && factor < 3)) return false;
     is_side_by_side = is_side_by_side || address.coefficient(variable) == 1;
-  }
-  return is_side_by_side;
+    return true;
+  };
+  return all_terms_below(loops.back(), agrees) && is_side_by_side;
 }
 
-/// Each lane takes every so many terms; those that are left over go to the result itself.
+bool ElementWriter::all_terms_below(RegionId region,
+                                    const std::function<bool(TermNumber)>& holds) const {
+  const std::vector<TermNumber>& terms = plan_.regions[region].terms;
+  return std::all_of(terms.begin(), terms.end(), [&](TermNumber id) {
+    return holds(id) &&
+           (is_reduction(graph_.term(id).kind) ||
+            std::all_of(plan_.below[id].begin(), plan_.below[id].end(),
+                        [&](RegionId below) { return all_terms_below(below, holds); }));
+  });
+}
+
+/// Each lane takes every so many terms. Then lanes are combined in pairs.
 Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& type,
-                                           const std::string& neutral) {
-  constexpr std::int64_t lanes = 32;
+                                           const std::string& neutral, std::int64_t lanes) {
   const Term& term = graph_.term(id);
   const std::vector<RegionId>& loops = plan_.below[id];
   const LoopVariable variable = plan_.regions[loops.back()].variable;
   const std::int64_t whole = graph_.extent(variable) / lanes * lanes;
-  const std::string in_lanes = fmt::format("l{}", id), count = fmt::format("{}", lanes);
-  source_.add(source::Declaration{.type = type, .name = in_lanes, .extents = {count}});
-  source_.open(source::counting_loop("at", "0", count));
-  source_.add(source::Assignment{in_lanes + "[at]", neutral});
+  const std::string in_lanes = fmt::format("l{}", id), at = fmt::format("at{}", id),
+                    count = fmt::format("{}", lanes);
+  source_.add(
+      source::Declaration{.type = type, .name = in_lanes, .extents = {count}, .alignment = 64});
+  source_.open(source::counting_loop(at, "0", count));
+  source_.add(source::Assignment{fmt::format("{}[{}]", in_lanes, at), neutral});
   source_.close();
   for (const RegionId loop : loops) {
-    if (loop != loops.back()) {
-      open_loop(loop);
-      LEMMA_RETURN_IF_ERROR(write_region(loop));
-    }
+    if (loop == loops.back()) break;
+    open_loop(loop);
+    LEMMA_RETURN_IF_ERROR(write_region(loop));
   }
-  const std::string name = variable_name(variable), block = "block_" + name;
+  const std::string block = "block_" + variable_name(variable);
   source_.open(source::counting_loop(block, "0", fmt::format("{}", whole), count));
-  source_.open(source::counting_loop("at", "0", count));
-  source_.add(source::constant("std::int64_t", name, block + " + at"));
-  LEMMA_RETURN_IF_ERROR(write_region(loops.back()));
-  LEMMA_ASSIGN_OR_RETURN(source::Expression in_lane,
-                         step_text(term, in_lanes + "[at]", term_name(term.operands[0])));
-  source_.add(source::Assignment{in_lanes + "[at]", std::move(in_lane)});
-  source_.close(2);
-  if (whole < graph_.extent(variable)) {
-    open_loop(loops.back(), fmt::format("{}", whole));
-    LEMMA_RETURN_IF_ERROR(write_region(loops.back()));
-    LEMMA_ASSIGN_OR_RETURN(source::Expression step,
-                           step_text(term, term_name(id), term_name(term.operands[0])));
-    source_.add(source::Assignment{term_name(id), std::move(step)});
-    source_.close();
-  }
-  source_.close(loops.size() - 1);
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step,
-                         step_text(term, term_name(id), in_lanes + "[at]"));
-  source_.open(source::counting_loop("at", "0", count));
-  source_.add(source::Assignment{term_name(id), std::move(step)});
+  LEMMA_RETURN_IF_ERROR(write_lanes(id, block, count));
   source_.close();
+  if (whole < graph_.extent(variable))
+    LEMMA_RETURN_IF_ERROR(write_lanes(id, fmt::format("{}", whole),
+                                      fmt::format("{}", graph_.extent(variable) - whole)));
+  source_.close(loops.size() - 1);
+  LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
+  source_.add(source::constant(
+      type, term_name(id),
+      fmt::format("combined_in_pairs<{0}>({1}, []({2} a, {2} b) {{ return {3}; }})", count,
+                  in_lanes, type, step.text)));
   return {};
 }
 
-void ElementWriter::declare_partial_results(TermNumber id, const std::string& type,
-                                            const std::string& neutral) {
-  const std::string count = fmt::format("{}", partial_results);
-  source_.add(
-      source::Declaration{.type = type, .name = fmt::format("p{}", id), .extents = {count}});
-  source_.open(source::counting_loop("i", "0", count));
-  source_.add(source::Assignment{fmt::format("p{}[i]", id), neutral});
+/// One term more for each lane, the first one at `first`.
+Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
+                                        const std::string& count) {
+  const Term& term = graph_.term(id);
+  const RegionId loop = plan_.below[id].back();
+  const std::string at = fmt::format("at{}", id), total = fmt::format("l{}[{}]", id, at);
+  source_.open(source::counting_loop(at, "0", count));
+  source_.add(source::constant("std::int64_t", variable_name(plan_.regions[loop].variable),
+                               first + " + " + at));
+  LEMMA_RETURN_IF_ERROR(write_region(loop));
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
+  source_.add(source::Assignment{total, std::move(step)});
   source_.close();
+  return {};
 }
 
 Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& term) {
@@ -249,35 +436,36 @@ Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& te
   return {};
 }
 
-Result<void> ElementWriter::write_combination(TermNumber id, const Term& term) {
-  const std::string partial = fmt::format("p{}[i]", id);
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step,
-                         step_text(term, partial, fmt::format("p{}[i + width]", id)));
-  source_.open(source::Loop{"std::int64_t",
-                            "width",
-                            fmt::format("{}", partial_results / 2),
-                            "width > 0",
-                            "width /= 2",
-                            {}});
-  source_.open(source::counting_loop("i", "0", "width"));
-  source_.add(source::Assignment{partial, std::move(step)});
-  source_.close(2);
-  source_.add(source::Assignment{term_name(id), fmt::format("p{}[0]", id)});
-  return {};
-}
-
-bool ElementWriter::sums_products(const Term& reduction) const {
-  if (reductions_ != LongReductions::partial_results) return false;
-  return is_scalar_type(reduction.lanes) && summed_product(graph_, reduction).has_value();
+std::optional<ElementWriter::SummedProduct> ElementWriter::summed_product_of(
+    const Term& reduction) const {
+  if (reductions_ != LongReductions::partial_results || reduction.kind != Kind::sum ||
+      !is_scalar_type(reduction.lanes))
+    return std::nullopt;
+  const TermNumber element = reduction.operands[0];
+  SummedProduct result;
+  const Term* product = &graph_.term(element);
+  if (product->kind == Kind::select) {
+    const Term& zero = graph_.term(product->operands[2]);
+    if (zero.kind != Kind::real_constant || zero.bits != 0 || plan_.below[element].empty() ||
+        !is_chosen(element))
+      return std::nullopt;
+    result.condition = product->operands[0];
+    product = &graph_.term(product->operands[1]);
+  }
+  if (product->kind != Kind::multiply) return std::nullopt;
+  std::copy(product->operands.begin(), product->operands.end(), result.factors);
+  return result;
 }
 
 Result<source::Expression> ElementWriter::accumulation_text(const Term& reduction,
                                                             const std::string& total) const {
-  const TermNumber element = reduction.operands[0];
-  if (!sums_products(reduction)) return step_text(reduction, total, term_name(element));
-  const Term& product = graph_.term(element);
-  return fmt::format("fast::multiply_add({}, {}, {})", term_name(product.operands[0]),
-                     term_name(product.operands[1]), total);
+  const auto product = summed_product_of(reduction);
+  if (!product) return step_text(reduction, total, term_name(reduction.operands[0]));
+  const std::string sum =
+      fmt::format("fast::multiply_add({}, {}, {})", term_name(product->factors[0]),
+                  term_name(product->factors[1]), total);
+  if (!product->condition) return sum;
+  return fmt::format("{} != 0 ? {} : {}", term_name(*product->condition), sum, total);
 }
 
 Result<source::Expression> ElementWriter::step_text(const Term& term, const std::string& total,

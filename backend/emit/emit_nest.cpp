@@ -14,6 +14,7 @@
 #include "backend/emit/source_types.h"
 #include "backend/emit/turned_block.h"
 #include "backend/nest_algorithm.h"
+#include "lowering/merge_axes.h"
 
 namespace lemma::backend {
 
@@ -32,12 +33,47 @@ std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
 
 namespace {
 
-/// A writer of elements whose reads are inside.
-class InsideWriter : public ElementWriter {
+/// A writer of single elements, whose reads may be known to be inside.
+class SingleWriter : public ElementWriter {
  public:
-  explicit InsideWriter(const LoweredOutput& nest) : ElementWriter(nest) {
-    reads_are_inside_ = true;
+  SingleWriter(const LoweredOutput& nest, bool reads_are_inside) : ElementWriter(nest) {
+    move_elements(nest.root);
+    reads_are_inside_ = reads_are_inside;
   }
+};
+
+/// Writes what is the same for all elements of a row in front of the loop over it.
+class RowWriter : public ElementWriter {
+ public:
+  explicit RowWriter(const LoweredOutput& nest) : ElementWriter(nest), nest_(nest) {
+    move_elements(nest.root);
+  }
+
+  Result<Statements> write_before() {
+    if (nest_.axes.empty()) return Statements{};
+    return write_terms([this](lowering::TermNumber id) { return !is_of_element(id); });
+  }
+
+  Result<ElementSource> write_rest() {
+    LEMMA_ASSIGN_OR_RETURN(Statements statements, write_terms([this](lowering::TermNumber id) {
+                             return nest_.axes.empty() || is_of_element(id);
+                           }));
+    return ElementSource{std::move(statements), term_name(nest_.root)};
+  }
+
+ private:
+  bool is_of_element(lowering::TermNumber id) const {
+    return (graph_.term(id).depends & lowering::set_of(nest_.axes.back())) != 0;
+  }
+
+  template <typename Belongs>
+  Result<Statements> write_terms(const Belongs& belongs) {
+    for (const lowering::TermNumber id : plan_.regions[0].terms)
+      if (belongs(id)) LEMMA_RETURN_IF_ERROR(write_term(id));
+    return source_.take();
+  }
+
+  const LoweredOutput& nest_;
 };
 
 class NestWriter {
@@ -48,8 +84,12 @@ class NestWriter {
 
   Result<Statements> write_elements() {
     if (const auto row = find_guarded_row(nest_)) return write_rows(*row);
-    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis) open_loop(axis, "");
-    LEMMA_ASSIGN_OR_RETURN(ElementSource element, emit_element(nest_));
+    for (std::size_t axis = 0; axis + 1 < nest_.axes.size(); ++axis) open_loop(axis, "");
+    RowWriter row(nest_);
+    LEMMA_ASSIGN_OR_RETURN(Statements before, row.write_before());
+    source_.add(std::move(before));
+    if (!nest_.axes.empty()) open_loop(nest_.axes.size() - 1, "");
+    LEMMA_ASSIGN_OR_RETURN(ElementSource element, row.write_rest());
     LEMMA_RETURN_IF_ERROR(write_element(std::move(element)));
     return closed();
   }
@@ -127,9 +167,9 @@ class NestWriter {
                                      {"from", "to"},
                                      {"to", all.end}}) {
       source_.open(source::counting_loop(variable_name(nest_.axes.back()), first, end));
-      LEMMA_ASSIGN_OR_RETURN(ElementSource element, end == "to"
-                                                        ? InsideWriter(inside).write(inside.root)
-                                                        : emit_element(nest_));
+      const LoweredOutput& part = end == "to" ? inside : nest_;
+      LEMMA_ASSIGN_OR_RETURN(ElementSource element,
+                             SingleWriter(part, end == "to").write(part.root));
       LEMMA_RETURN_IF_ERROR(write_element(std::move(element)));
       source_.close();
     }
@@ -273,13 +313,14 @@ Result<Statements> emit_nest(const LoweredOutput& nest, const std::vector<LoopBo
   return NestWriter(nest, bounds, result).write_elements();
 }
 
-Result<Statements> emit_blocked_nest(const LoweredOutput& nest,
+Result<Statements> emit_blocked_nest(const LoweredOutput& given,
                                      const std::vector<LoopBounds>& bounds,
                                      std::string_view result) {
   std::vector<std::int64_t> least;
   for (const LoopBounds& axis : bounds) least.push_back(axis.least);
-  if (const auto algorithm = find_nest_algorithm(nest))
-    return emit_algorithm(nest, *algorithm, bounds, result);
+  if (const auto algorithm = find_nest_algorithm(given))
+    return emit_algorithm(given, *algorithm, bounds, result);
+  LEMMA_ASSIGN_OR_RETURN(const LoweredOutput nest, lowering::merge_bound(given));
   NestWriter writer(nest, bounds, result);
   if (const auto cases = find_cases(nest); cases && goes_through_all(*cases, bounds))
     return writer.write_cases(*cases);

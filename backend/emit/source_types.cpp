@@ -113,7 +113,8 @@ std::string real_text(T value, std::string_view type, std::string_view suffix) {
 Result<std::string> stored_type(DataType type, lowering::Domain domain) {
   if (is_real(type) && domain == lowering::Domain::prime_field) return "Residue";
   switch (type) {
-    case DataType::boolean: return "bool";
+    // 0 or 1, read as a number: GCC 12 makes no vectors of choices by elements of type bool.
+    case DataType::boolean: return "std::uint8_t";
     case DataType::i8: return "std::int8_t";
     case DataType::u8: return "std::uint8_t";
     case DataType::i16: return "std::int16_t";
@@ -185,8 +186,10 @@ Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned6
   const auto operand = [&operation](const std::string& text) {
     return operation->is_unsigned ? cast_to("std::uint64_t", text) : text;
   };
-  const std::string result = fmt::format("{}::apply({}, {}{})", operation->name, operand(a),
-                                         operand(b), operation->is_checked ? ", ok" : "");
+  const bool is_fast = kind == Kind::power && (lanes == LaneKind::f32 || lanes == LaneKind::f64);
+  const std::string name = is_fast ? "fast::power" : fmt::format("{}::apply", operation->name);
+  const std::string result = fmt::format("{}({}, {}{})", name, operand(a), operand(b),
+                                         operation->is_checked ? ", ok" : "");
   source::Expression expression =
       operation->is_unsigned && !yields_boolean(kind) ? cast_to("std::int64_t", result) : result;
   expression.notes_divisors = operation->is_checked;
@@ -195,10 +198,49 @@ Result<source::Expression> binary_text(Kind kind, LaneKind lanes, bool unsigned6
 
 /// Whether the function has a form in parts/fast_functions.h.
 static bool has_fast_form(ScalarFunction function) {
-  return function == ScalarFunction::exp || function == ScalarFunction::tanh ||
-         function == ScalarFunction::sin || function == ScalarFunction::cos ||
-         function == ScalarFunction::log || function == ScalarFunction::atan ||
-         function == ScalarFunction::erf;
+  switch (function) {
+    case ScalarFunction::exp:
+    case ScalarFunction::log:
+    case ScalarFunction::sin:
+    case ScalarFunction::cos:
+    case ScalarFunction::tan:
+    case ScalarFunction::asin:
+    case ScalarFunction::acos:
+    case ScalarFunction::atan:
+    case ScalarFunction::sinh:
+    case ScalarFunction::cosh:
+    case ScalarFunction::tanh:
+    case ScalarFunction::asinh:
+    case ScalarFunction::acosh:
+    case ScalarFunction::atanh:
+    case ScalarFunction::erf: return true;
+    default: return false;
+  }
+}
+
+bool is_plain_operation(Kind kind, ScalarFunction function, LaneKind lanes) {
+  switch (kind) {
+    case Kind::divide:
+    case Kind::floor_divide: return lowering::is_scalar_type(lanes);
+    case Kind::floor_modulo:
+    case Kind::truncated_modulo:
+    case Kind::power: return false;
+    case Kind::function: break;
+    default: return true;
+  }
+  switch (function) {
+    case ScalarFunction::negate:
+    case ScalarFunction::absolute:
+    case ScalarFunction::sign:
+    case ScalarFunction::floor:
+    case ScalarFunction::ceil:
+    case ScalarFunction::round:
+    case ScalarFunction::sqrt:
+    case ScalarFunction::reciprocal:
+    case ScalarFunction::is_nan:
+    case ScalarFunction::is_infinite: return true;
+    default: return lanes == LaneKind::f32 && has_fast_form(function);
+  }
 }
 
 Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool unsigned64,
@@ -219,8 +261,9 @@ Result<std::string> function_text(ScalarFunction function, LaneKind lanes, bool 
 
 Result<std::string> cast_text(DataType from, DataType to, lowering::Domain domain,
                               const std::string& a) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(to, domain));
+  LEMMA_ASSIGN_OR_RETURN(std::string type, stored_type(to, domain));
   LEMMA_RETURN_IF_ERROR(stored_type(from));
+  if (to == DataType::boolean) type = "bool";
   const std::string value = from == DataType::u64 ? cast_to("std::uint64_t", a) : a;
   // Computed with in f32.
   if (to == DataType::f16 || to == DataType::bf16)

@@ -30,6 +30,8 @@ Result<source::Expression> binary_text(ExpressionKind kind, lowering::LaneKind l
                                        bool unsigned64, const std::string& a, const std::string& b);
 Result<std::string> function_text(ScalarFunction function, lowering::LaneKind lanes,
                                   bool unsigned64, const std::string& a);
+/// Whether an operation of such elements is a few instructions: no call, and no divisor to check.
+bool is_plain_operation(ExpressionKind kind, ScalarFunction function, lowering::LaneKind lanes);
 Result<std::string> cast_text(DataType from, DataType to, lowering::Domain domain,
                               const std::string& a);
 

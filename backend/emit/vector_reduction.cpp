@@ -1,9 +1,11 @@
 #include "backend/emit/vector_reduction.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "backend/pairs.h"
+#include "lowering/regions.h"
 #include "lowering/sum_of_products.h"
 
 namespace lemma::backend {
@@ -41,6 +43,35 @@ std::optional<VectorReduction> of_pairs(const LoweredOutput& nest, const Element
   return std::nullopt;
 }
 
+/// The product and its guards, where the sum is of products that are there or not.
+struct GuardedProduct {
+  std::array<TermNumber, 2> factors = {};
+  std::vector<TermNumber> guards;
+};
+
+std::optional<GuardedProduct> guarded_product(const lowering::TermGraph& graph,
+                                              const Term& reduction) {
+  if (const auto product = lowering::summed_product(graph, reduction))
+    return GuardedProduct{*product, {}};
+  const Term& select = graph.term(reduction.operands[0]);
+  if (reduction.kind != ExpressionKind::sum || select.kind != ExpressionKind::select)
+    return std::nullopt;
+  const Term &product = graph.term(select.operands[1]), &zero = graph.term(select.operands[2]);
+  if (product.kind != ExpressionKind::multiply || zero.kind != ExpressionKind::real_constant ||
+      zero.bits != 0)
+    return std::nullopt;
+  constexpr std::int64_t limit = std::int64_t{1} << 30;
+  GuardedProduct result{{product.operands[0], product.operands[1]},
+                        lowering::conditions_of(graph, select.operands[0])};
+  for (const TermNumber id : result.guards) {
+    const Term& guard = graph.term(id);
+    if (guard.kind == ExpressionKind::equal || !lowering::compares_linear(graph, guard) ||
+        !graph.range(lowering::difference(graph, guard)).within(-limit, limit))
+      return std::nullopt;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
@@ -56,8 +87,8 @@ std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
     return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
   };
   VectorReduction result{reduction.operands[0], std::nullopt, 1, false};
-  if (const auto product = lowering::summed_product(graph, reduction)) {
-    result = {product->front(), product->back(), 1, false};
+  if (const auto product = guarded_product(graph, reduction)) {
+    result = {product->factors[0], product->factors[1], 1, false, product->guards};
     if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
     if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
       return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "backend/emit/emit_block.h"
 
@@ -14,6 +15,8 @@ struct VectorReduction {
   std::optional<lowering::TermNumber> down;
   std::int64_t step = 1;   // in memory, from lane to lane
   bool has_pairs = false;  // of integers (backend/pairs.h); the step is one of pairs then
+  std::vector<lowering::TermNumber> guards =
+      {};  // comparisons of loop variables: products are added where all hold
 };
 
 /// Nothing if the terms are computed in another way than by reads inside of their tensors.

@@ -5,6 +5,9 @@
 
 namespace lemma::backend {
 
+/// Who reads elements side by side: the vectors of a processor, or the lanes of a GPU's warp.
+enum class ReadBy : std::uint8_t { vectors, lanes };
+
 /// Sums whose terms are there only where an index is a multiple of a stride, as of transposed convolutions: the elements of
 /// each residue are a sum of all its terms, computed by itself, and then put into their places.
 ComputationGraph split_by_stride(ComputationGraph graph);
@@ -14,8 +17,9 @@ ComputationGraph split_by_stride(ComputationGraph graph);
 ComputationGraph pair_integers(ComputationGraph graph);
 
 /// Stores padding: where windows reach over the edge of a tensor, the tensor is stored once with its padding
-/// (implicit padding of convolutions and pools), so that no read is guarded.
-ComputationGraph store_padding(ComputationGraph graph);
+/// (implicit padding of convolutions and pools), so that no read is guarded. Vectors leave out products behind a guard where
+/// the other factor may be infinite; what they read is inside then.
+ComputationGraph store_padding(ComputationGraph graph, ReadBy by = ReadBy::vectors);
 
 /// Sums of products over channels and a window of 3x3 are computed by tiles of 4x4 results with Winograd's algorithm
 /// (window_transform.h), where that takes clearly less time. `domain`: that the program computes in. Errors are those of
@@ -29,9 +33,6 @@ ComputationGraph store_windows(ComputationGraph graph);
 /// Results of windows along short rows are computed along rows as long as those that the windows go over, one after the
 /// other without a gap, and then copied to rows of their own length: vectors are full.
 ComputationGraph widen_rows(ComputationGraph graph);
-
-/// Who reads elements side by side: the vectors of a processor, or the lanes of a GPU's warp.
-enum class ReadBy : std::uint8_t { vectors, lanes };
 
 /// Weights that a result's last axis goes through in steps are stored with that axis last, in panels as wide as a
 /// block of elements where they can be. Lanes share the terms of results of few rows (blocks/shared_terms.h): for them,

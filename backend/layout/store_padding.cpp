@@ -22,17 +22,19 @@ using Kind = ExpressionKind;
 /// A read of one element behind a guard that holds exactly where the element is inside its tensor.
 struct GuardedRead {
   ExpressionId select;
-  std::optional<ExpressionId> read;  // nothing if the guard always holds
-  double otherwise = 0;              // the element outside
-  std::vector<Interval> indices;     // by axis of the tensor
+  std::optional<ExpressionId> read;    // nothing if the guard always holds
+  double otherwise = 0;                // the element outside
+  bool keeps_guard = false;            // what is done with the element outside must not be done
+  std::vector<Interval> indices = {};  // by axis of the tensor
 };
 
 class GuardedReads {
  public:
-  GuardedReads(const Computation& computation, const std::vector<Buffer>& buffers)
+  GuardedReads(const Computation& computation, const std::vector<Buffer>& buffers, ReadBy by)
       : computation_(computation),
         definition_(computation.definition),
         buffers_(buffers),
+        by_(by),
         terms_(lowering::Domain::native, computation.views) {}
 
   /// The first one whose padding can be stored.
@@ -68,7 +70,7 @@ class GuardedReads {
     std::vector<Linear> bounds;
     const auto guard = translated(node.operands[0]);
     if (!guard || !add_bounds(*guard, bounds)) return std::nullopt;
-    if (bounds.empty()) return GuardedRead{select, std::nullopt, 0, {}};
+    if (bounds.empty()) return GuardedRead{.select = select, .read = std::nullopt};
     const ExpressionNode& otherwise = definition_.node(node.operands[2]);
     if (otherwise.kind != Kind::real_constant && otherwise.kind != Kind::integer_constant)
       return std::nullopt;
@@ -76,12 +78,17 @@ class GuardedReads {
                              ? otherwise.real
                              : static_cast<double>(otherwise.integer);
     const ExpressionNode& then = definition_.node(node.operands[1]);
-    if (then.kind == Kind::read) return checked(bounds, {select, node.operands[1], value, {}});
+    if (then.kind == Kind::read) return checked(bounds, {select, node.operands[1], value});
     // 0 * w = 0 for every w that is finite.
     if (then.kind != Kind::multiply || value != 0) return std::nullopt;
     for (const std::size_t i : {0, 1})
       if (is_finite_weight(then.operands[1 - i]))
-        if (auto guarded = checked(bounds, {select, then.operands[i], 0, {}})) return guarded;
+        if (auto guarded = checked(bounds, {.select = select, .read = then.operands[i]}))
+          return guarded;
+    // What is not added up needs no memory to be checked for it.
+    for (const std::size_t i : {0, 1})
+      if (by_ == ReadBy::vectors)
+        if (auto guarded = checked(bounds, {select, then.operands[i], 0, true})) return guarded;
     return std::nullopt;
   }
 
@@ -119,6 +126,7 @@ class GuardedReads {
         return std::find(forms.begin(), forms.end(), condition_form) != forms.end();
       };
     };
+    if (result.keeps_guard && demanded.empty()) return std::nullopt;
     if (!std::all_of(demanded.begin(), demanded.end(), is_in(given)) ||
         !std::all_of(given.begin(), given.end(), is_in(allowed)) || !is_affordable(result))
       return std::nullopt;
@@ -158,17 +166,18 @@ class GuardedReads {
   const Computation& computation_;
   const Definition& definition_;
   const std::vector<Buffer>& buffers_;
+  ReadBy by_;
   lowering::TermGraph terms_;
   lowering::Environment environment_;
 };
 
 class StoredPadding {
  public:
-  explicit StoredPadding(ComputationGraph graph) : graph_(std::move(graph)) {}
+  StoredPadding(ComputationGraph graph, ReadBy by) : graph_(std::move(graph)), by_(by) {}
 
   ComputationGraph run() {
     for (Computation& computation : graph_.computations) {
-      while (const auto guarded = GuardedReads(computation, graph_.buffers).find())
+      while (const auto guarded = GuardedReads(computation, graph_.buffers, by_).find())
         computation =
             guarded->read ? padded(computation, *guarded) : unguarded(computation, *guarded);
       result_.push_back(std::move(computation));
@@ -255,7 +264,7 @@ class StoredPadding {
         copied_output(reader.definition, reader.output, [&](DefinitionBuilder& builder) -> Replace {
           return [&](ExpressionId id,
                      const std::vector<Expression>& operands) -> std::optional<Expression> {
-            if (id == guarded.select) return operands[1];
+            if (id == guarded.select && !guarded.keeps_guard) return operands[1];
             if (id != *guarded.read) return std::nullopt;
             std::vector<Expression> indices;
             for (std::size_t axis = 0; axis < operands.size(); ++axis)
@@ -268,14 +277,15 @@ class StoredPadding {
   }
 
   ComputationGraph graph_;
+  ReadBy by_;
   std::vector<Computation> result_;
   std::map<std::string, BufferNumber> stored_;
 };
 
 }  // namespace
 
-ComputationGraph store_padding(ComputationGraph graph) {
-  return StoredPadding(std::move(graph)).run();
+ComputationGraph store_padding(ComputationGraph graph, ReadBy by) {
+  return StoredPadding(std::move(graph), by).run();
 }
 
 }  // namespace lemma::backend

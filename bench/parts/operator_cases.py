@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 21
+NEWER = {"RMSNormalization": 23}  # operators that came later
 SIZES = [(64, 1024), (8, 32, 28, 28), (1000, 96)]
 TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16,
          "bfloat16": TensorProto.BFLOAT16, "int8": TensorProto.INT8, "int16": TensorProto.INT16,
@@ -30,6 +31,9 @@ class Input:
 def constant(array):
     array = numpy.asarray(array)
     return Input(array.shape, contents=array)
+
+
+NONE = constant([])  # an input that is left out
 
 
 def whole(*values):
@@ -56,9 +60,21 @@ def reduction(size, axis):
     return [Input(size), whole(axis)], {}
 
 
-def windows(channels, filters, size, kernel, **attributes):
-    return ([Input((1, channels, size, size)), Input((filters, channels // attributes.get("group", 1), kernel, kernel), "float32", "weights")],
+def windows(channels, filters, size, kernel, weights="weights", **attributes):
+    """`weights`: None for those that are an input."""
+    return ([Input((1, channels, size, size)), Input((filters, channels // attributes.get("group", 1), kernel, kernel), "float32", weights)],
             attributes)
+
+
+def resized(mode, *scales, **attributes):
+    size = (1, 16, 56, 56)
+    return [Input(size), NONE, constant(numpy.array([1, 1, *scales], numpy.float32))], {"mode": mode, **attributes}
+
+
+def channels_of(size, count, **attributes):
+    """The elements, and `count` numbers for each channel, which are positive."""
+    values = constant(numpy.random.default_rng(1).uniform(0.5, 2, size[1]).astype(numpy.float32))
+    return [Input(size), *[values] * count], attributes
 
 
 def scattered(size, count, axis):
@@ -70,6 +86,21 @@ def scattered(size, count, axis):
 def slices(size, count):
     return [Input(size), Input((count, 1), contents=distinct_indices(count, size[0]).contents.reshape(count, 1)),
             Input((count, *size[1:]))], {}
+
+
+def quantized(array_type, scale, zero):
+    return [constant(numpy.float32(scale)), constant(array_type(zero))]
+
+
+def rounded_product(rows, inner, columns):
+    return [Input((rows, inner), "uint8"), *quantized(numpy.uint8, 0.1, 3), Input((inner, columns), "int8", "weights"),
+            *quantized(numpy.int8, 0.02, 0), *quantized(numpy.uint8, 4, 100)], {}
+
+
+def rounded_windows(channels, filters, size, **attributes):
+    return [Input((1, channels, size, size), "uint8"), *quantized(numpy.uint8, 0.1, 3),
+            Input((filters, channels // attributes.get("group", 1), 3, 3), "int8", "weights"),
+            *quantized(numpy.int8, 0.02, 0), *quantized(numpy.uint8, 4, 100)], {"pads": [1, 1, 1, 1], **attributes}
 
 
 def quantized_product(rows, inner, columns):
@@ -118,7 +149,45 @@ CASES = {
     "QuantizeLinear": (["float32"], [([Input(size), constant(numpy.float32(0.1)), constant(numpy.uint8(100))], {})
                                      for size in SIZES]),
     "DequantizeLinear": (["uint8", "int8"], [([Input(size), constant(numpy.float32(0.1))], {}) for size in SIZES]),
-    "LayerNormalization": (["float32", "float64"], [([Input(size), Input(size[-1:])], {}) for size in SIZES]),
+    **{name: (["float32", "float64"], [([Input(size), Input(size[-1:])], {}) for size in SIZES])
+       for name in ("LayerNormalization", "RMSNormalization")},
+    "Conv (weights as input)": (["float32"], [windows(32, 32, 28, 3, None, pads=[1, 1, 1, 1]), windows(64, 128, 28, 1, None),
+                                              windows(16, 32, 56, 3, None, strides=[2, 2])]),
+    "ConvTranspose (weights as input)": (["float32"], [windows(32, 32, 14, 4, None, pads=[1, 1, 1, 1], strides=[2, 2]),
+                                                       windows(32, 32, 28, 3, None, pads=[1, 1, 1, 1])]),
+    "MatMul (weights)": (["float32"], [([Input((rows, inner)), Input((inner, columns), "float32", "weights")], {})
+                                       for rows, inner, columns in ((64, 256, 128), (1, 1024, 512), (128, 768, 768))]),
+    "QLinearMatMul": (["uint8"], [rounded_product(*sizes) for sizes in ((64, 256, 256), (1, 1024, 1024), (100, 77, 200))]),
+    "QLinearConv": (["uint8"], [rounded_windows(32, 32, 28), rounded_windows(64, 64, 28, group=64),
+                                rounded_windows(32, 32, 28, strides=[2, 2])]),
+    "DynamicQuantizeLinear": (["float32"], [([Input(size)], {}) for size in SIZES]),
+    "PRelu": (GENERAL, [([Input(SIZES[0]), Input(SIZES[0][1:])], {}), ([Input(SIZES[1]), Input((32, 1, 1))], {})]),
+    "Mod": (GENERAL, [([Input(size), Input(size)], {"fmod": 1}) for size in SIZES]),
+    "Pow": (["float32", "float64", "int32", "int64"],
+            [([Input(SIZES[0]), constant(numpy.float32(2))], {}), ([Input(SIZES[1]), constant(numpy.float32(0.5))], {}),
+             ([Input(SIZES[0]), Input(SIZES[0])], {})]),
+    "Resize": (["float32", "uint8"], [resized("linear", 2, 2), resized("nearest", 2, 2), resized("cubic", 1.5, 1.5)]),
+    "OneHot": (["float32", "int64"], [([random_indices((rows,), depth), constant(numpy.int64(depth)),
+                                        Input((2,))], {"axis": axis})
+                                      for rows, depth, axis in ((1000, 100, -1), (1000, 100, 0))]),
+    "GatherND": (GENERAL, [([Input((2000, 8)), Input((500, 1), contents=random_indices((500, 1), 2000).contents)], {}),
+                           ([Input(SIZES[0]), Input((5000, 2), contents=random_indices((5000, 2), 64).contents)], {})]),
+    "Tile": (GENERAL, [([Input((64, 256)), whole(2, 3)], {}), ([Input((8, 32, 28, 1)), whole(1, 1, 1, 28)], {})]),
+    "Slice": (GENERAL, [([Input(SIZES[0]), whole(0, 1), whole(64, 1024), whole(0, 1), whole(1, 2)], {}),
+                        ([Input(SIZES[1]), whole(27), whole(-29), whole(2), whole(-1)], {}),
+                        ([Input(SIZES[2]), whole(10), whole(90), whole(1)], {})]),
+    "Trilu": (GENERAL, [([Input((8, 128, 128))], {}), ([Input((300, 300))], {"upper": 0})]),
+    "GridSample": (["float32"], [([Input((1, 16, 56, 56)), Input((1, 56, 56, 2))], {"mode": mode}) for mode in ("linear", "nearest")]),
+    "LRN": (["float32"], [([Input(SIZES[1])], {"size": 5})]),
+    "GroupNormalization": (["float32"], [channels_of(SIZES[1], 2, num_groups=8), channels_of((2, 64, 1000), 2, num_groups=4)]),
+    "InstanceNormalization": (["float32"], [channels_of(SIZES[1], 2), channels_of((2, 64, 1000), 2)]),
+    "BatchNormalization": (["float32"], [channels_of(SIZES[1], 4), channels_of((2, 64, 1000), 4)]),
+    "Cast": (["float32", "float16", "bfloat16", "int8", "int32", "int64", "float64"],
+             [([Input(SIZES[0])], {"to": to}) for to in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT8)]),
+    "BitShift": (["uint8", "uint32", "uint64"], [([Input(size), Input(size)], {"direction": "LEFT"}) for size in SIZES]),
+    "Expand": (GENERAL, [([Input((64, 1)), whole(64, 1024)], {}), ([Input((1, 32, 1, 28)), whole(8, 32, 28, 28)], {})]),
+    "DepthToSpace": (["float32", "uint8"], [([Input((1, 64, 56, 56))], {"blocksize": 2})]),
+    "SpaceToDepth": (["float32"], [([Input((1, 16, 112, 112))], {"blocksize": 2})]),
 }
 
 
@@ -134,10 +203,10 @@ def types_of(schema, name):
 
 def plain_cases():
     """Operators whose inputs, one or two, have one type and one size."""
-    for schema in sorted(onnx.defs.get_all_schemas(), key=lambda schema: schema.name):
-        if schema.domain != "" or schema.deprecated or schema.name in CASES or len(schema.outputs) != 1:
-            continue
-        if schema.since_version > OPSET:
+    names = {schema.name for schema in onnx.defs.get_all_schemas_with_history()
+             if schema.domain == "" and schema.since_version <= OPSET}
+    for schema in (onnx.defs.get_schema(name, OPSET) for name in sorted(names)):
+        if schema.deprecated or schema.name in CASES or len(schema.outputs) != 1:
             continue
         required = [parameter for parameter in schema.inputs if parameter.option == onnx.defs.OpSchema.FormalParameterOption.Single]
         variadic = any(parameter.option == onnx.defs.OpSchema.FormalParameterOption.Variadic for parameter in schema.inputs)
@@ -155,11 +224,14 @@ def all_cases():
 
 
 def model_of(name, kind, inputs, attributes):
-    """None if the standard does not have it."""
+    """None if the standard does not have it. The first word of a name is the operator."""
+    name = name.split()[0]
     words, values, weights = [], [], []
     for number, given in enumerate(inputs):
-        word = f"x{number}"
+        word = f"x{number}" if given is not NONE else ""
         words.append(word)
+        if given is NONE:
+            continue
         if isinstance(given.contents, str):
             array = numpy.random.default_rng(2).integers(-100, 100, given.shape).astype(given.kind)
             weights.append(numpy_helper.from_array(array, word))
@@ -167,10 +239,10 @@ def model_of(name, kind, inputs, attributes):
             weights.append(numpy_helper.from_array(given.contents, word))
         else:
             values.append(helper.make_tensor_value_info(word, TYPES[given.kind or kind], given.shape))
-    outputs = ["y", "z"] if name == "TopK" else ["y"]
+    outputs = {"TopK": ["y", "z"], "DynamicQuantizeLinear": ["y", "scale", "zero"]}.get(name, ["y"])
     node = helper.make_node(name, words, outputs, **attributes)
     graph = helper.make_graph([node], "operator", values, [onnx.ValueInfoProto(name=output) for output in outputs], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWER.get(name, OPSET))], ir_version=10)
     try:
         return onnx.shape_inference.infer_shapes(model, strict_mode=True, check_type=True)
     except Exception:  # noqa: BLE001 - whatever the checker raises

@@ -54,6 +54,47 @@ TEST(FastFunctions, of_angles_and_logarithms_are_near_the_exact_ones) {
       2.5);
 }
 
+TEST(FastFunctions, of_inverse_and_hyperbolic_functions_are_near_the_exact_ones) {
+  const auto expect_near = [](float (*function)(float), double (*exact)(double), double most) {
+    EXPECT_LT(worst_error(function, exact), most);
+  };
+  expect_near(fast::tan, std::tan, 3.5);
+  expect_near(fast::asin, std::asin, 3.5);
+  expect_near(fast::acos, std::acos, 3.5);
+  expect_near(fast::sinh, std::sinh, 3.5);
+  expect_near(fast::cosh, std::cosh, 3.5);
+  expect_near(fast::asinh, std::asinh, 3.5);
+  expect_near(fast::acosh, std::acosh, 3.5);
+  expect_near(fast::atanh, std::atanh, 3.5);
+}
+
+TEST(FastFunctions, of_inverse_and_hyperbolic_functions_have_the_limits_of_the_exact_ones) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto function : {fast::tan, fast::asin, fast::acos, fast::sinh, fast::cosh,
+                              fast::asinh, fast::acosh, fast::atanh})
+    EXPECT_TRUE(std::isnan(function(nan)));
+  EXPECT_TRUE(std::isnan(fast::tan(infinity)));
+  EXPECT_TRUE(std::isnan(fast::asin(1.5F)));
+  EXPECT_TRUE(std::isnan(fast::acos(-1.5F)));
+  EXPECT_TRUE(std::isnan(fast::acosh(0.5F)));
+  EXPECT_TRUE(std::isnan(fast::acosh(-infinity)));
+  EXPECT_TRUE(std::isnan(fast::atanh(1.5F)));
+  EXPECT_EQ(fast::acos(1.0F), 0.0F);
+  EXPECT_EQ(fast::acosh(1.0F), 0.0F);
+  EXPECT_EQ(fast::acosh(infinity), infinity);
+  EXPECT_EQ(fast::cosh(-infinity), infinity);
+  for (const float sign : {1.0F, -1.0F}) {
+    EXPECT_EQ(fast::sinh(sign * infinity), sign * infinity);
+    EXPECT_EQ(fast::asinh(sign * infinity), sign * infinity);
+    EXPECT_EQ(fast::atanh(sign), sign * infinity);
+    for (const auto function : {fast::tan, fast::asin, fast::sinh, fast::asinh, fast::atanh}) {
+      EXPECT_EQ(function(sign * 0.0F), 0.0F);
+      EXPECT_EQ(std::signbit(function(sign * 0.0F)), sign < 0);
+    }
+  }
+}
+
 TEST(FastFunctions, of_angles_and_logarithms_have_the_limits_of_the_exact_ones) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();

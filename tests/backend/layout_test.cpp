@@ -91,8 +91,8 @@ TEST(StorePadding, is_shared_by_readers_of_the_same) {
   expect_same_results(before, after);
 }
 
-/// Zero times infinity is not zero.
-TEST(StorePadding, needs_finite_weights) {
+/// Zero times infinity is not zero: where weights may be infinite, padding is stored, and the guard stays.
+TEST(StorePadding, keeps_guards_of_weights_that_may_be_infinite) {
   const Attributes window = {{"pads", Shape{1, 1}}};
   std::vector<float> elements(6, 1.0F);
   const Constant finite = Constant::of(DataType::f32, {1, 2, 3}, elements);
@@ -100,16 +100,23 @@ TEST(StorePadding, needs_finite_weights) {
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     elements[4] = odd;
     const Constant constant = Constant::of(DataType::f32, {1, 2, 3}, elements);
-    const ComputationGraph graph = lowered(graph_of("Conv", {1, 2, 8}, {constant}, window));
-    EXPECT_EQ(paddings(store_padding(graph)), 0U);
+    const ComputationGraph before = lowered(graph_of("Conv", {1, 2, 8}, {constant}, window));
+    const ComputationGraph after = store_padding(before);
+    EXPECT_EQ(paddings(after), 1U);
+    EXPECT_EQ(guards(after), 1U);
+    expect_same_results(before, after);
+    EXPECT_EQ(paddings(store_padding(before, ReadBy::lanes)), 0U);
   }
-  EXPECT_EQ(paddings(store_padding(lowered(graph_of("Conv", {1, 2, 8}, {finite}, window)))), 1U);
+  EXPECT_EQ(guards(store_padding(lowered(graph_of("Conv", {1, 2, 8}, {finite}, window)))), 0U);
 
   Graph graph;
   const ValueId x = *graph.add_input("x", {DataType::f32, Shape{1, 2, 8}});
   const ValueId w = *graph.add_input("w", {DataType::f32, Shape{1, 2, 3}});
   ASSERT_TRUE(graph.add_output("y", *graph.add("Conv", {x, w}, window)));
-  EXPECT_EQ(paddings(store_padding(lowered(graph))), 0U);
+  const ComputationGraph before = lowered(graph), after = store_padding(before);
+  EXPECT_EQ(paddings(after), 1U);
+  EXPECT_EQ(guards(after), 1U);
+  expect_same_results(before, after);
 }
 
 /// Three windows a million elements apart.

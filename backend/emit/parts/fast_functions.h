@@ -44,19 +44,40 @@ inline T multiply_add(T a, T b, T c) {
 #endif
 }
 
+/// a to the power of b. The exponents that models have most often are decided in front of a loop, where they are the same for
+/// all of it.
+template <typename T>
+inline T power(T a, T b) {
+#ifndef EXACT_FUNCTIONS
+  if (b == T{2}) return a * a;
+  if (b == T{3}) return a * a * a;
+  // The power of -0 is 0, and that of -infinity is infinite.
+  if (b == T(0.5)) return a == -static_cast<T>(INFINITY) ? -a : std::sqrt(a) + T{0};
+#endif
+  return lemma::lowering::Power::apply(a, b);
+}
+
 #ifdef EXACT_FUNCTIONS
+using lemma::lowering::functions::acos;
+using lemma::lowering::functions::acosh;
+using lemma::lowering::functions::asin;
+using lemma::lowering::functions::asinh;
 using lemma::lowering::functions::atan;
+using lemma::lowering::functions::atanh;
 using lemma::lowering::functions::cos;
+using lemma::lowering::functions::cosh;
 using lemma::lowering::functions::erf;
 using lemma::lowering::functions::exp;
 using lemma::lowering::functions::log;
 using lemma::lowering::functions::sin;
+using lemma::lowering::functions::sinh;
+using lemma::lowering::functions::tan;
 using lemma::lowering::functions::tanh;
 #else
 
-/// 2 to the power of an integer between -126 and 127.
-inline float power_of_two(float exponent) {
-  return std::bit_cast<float>((static_cast<std::int32_t>(exponent) + 127) << 23);
+/// 2 to the power of an integer between -126 and 127, which is given in the place of a float's exponent.
+inline float power_of_two(std::int32_t exponent) {
+  return std::bit_cast<float>(exponent + (127 << 23));
 }
 
 /// c[0] + c[1] x + c[2] x^2 + ...
@@ -68,34 +89,39 @@ inline float polynomial(float x, float first, More... more) {
     return multiply_add(x, polynomial(x, more...), first);
 }
 
-/// exp(x) = 2^n exp(r), where |r| <= log(2) / 2.
-inline float exp(float x) {
-  // Beyond these the result is infinite or 0; NaN comes last.
-  const float low = x > -104.0F ? x : -104.0F;
-  const float inside = low > 89.0F ? 89.0F : low;
-  constexpr float rounder = 0x1.8p23F;  // adding it rounds to an integer
-  const float n = multiply_add(inside, 0x1.715476p0F, rounder) - rounder;
-  const float r = multiply_add(n, -0x1.7f7d1cp-20F, multiply_add(n, -0x1.62e4p-1F, inside));
+/// exp(x) 2^shift = 2^n exp(r), where |r| <= log(2) / 2.
+template <std::int32_t shift>
+inline float exp_times_power(float x) {
+  constexpr float rounder = 0x1.8p23F;  // adding it rounds to an integer, which the last bits are
+  const float shifted = multiply_add(x, 0x1.715476p0F, rounder), n = shifted - rounder;
+  const float r = multiply_add(n, -0x1.7f7d1cp-20F, multiply_add(n, -0x1.62e4p-1F, x));
   const float q =
       polynomial(r, 0.49999998F, 0.16666577F, 0.041666457F, 0.0083631812F, 0.0013933696F);
   const float power = 1.0F + multiply_add(r * r, q, r);
   // In two steps: the power of two alone may be too large or too small.
-  const float half = multiply_add(n, 0.5F, rounder) - rounder;
-  const float result = power * power_of_two(half) * power_of_two(n - half);
-  return x != x ? x : result;
+  const auto exponent = static_cast<std::int32_t>(
+      (std::bit_cast<std::uint32_t>(shifted) + static_cast<std::uint32_t>(shift)) << 23U);
+  constexpr std::int32_t without_mantissa = -(1 << 23);
+  const std::int32_t half = (exponent >> 1) & without_mantissa;
+  const float inside = power * power_of_two(half) * power_of_two(exponent - half);
+  // NaN stays what it is.
+  const float result = x > 90.0F ? INFINITY : inside;
+  return x < -104.0F ? 0.0F : result;
 }
 
+inline float exp(float x) { return exp_times_power<0>(x); }
+
 inline float tanh(float x) {
-  const float size = x < 0 ? -x : x;
+  const float size = std::abs(x);
   const float z = x * x;
   const float near = x * polynomial(z, 1.0F, -0.33333333F, 0.13333297F, -0.053957776F, 0.021756928F,
                                     -0.0083051027F, 0.0022493183F);
   const float far = 1.0F - 2.0F / (fast::exp(2.0F * size) + 1.0F);
-  return size < 0.625F ? near : x < 0 ? -far : far;
+  return size < 0.625F ? near : std::copysign(far, x);
 }
 
 inline float erf(float x) {
-  const float size = x < 0 ? -x : x;
+  const float size = std::abs(x);
   const float z = x * x;
   const float near =
       x * polynomial(z, 1.128379167F, -0.376126385F, 0.112837826F, -0.0268654383F, 0.00522105341F,
@@ -106,16 +132,23 @@ inline float erf(float x) {
   const float g = polynomial(t, -0.00010941984F, 0.28414649F, 0.26537592F, 0.32386876F,
                              -0.041207964F, 0.46003701F, -0.36539619F, 0.057921465F, 0.015468232F);
   const float far = multiply_add(-fast::exp(-bounded * bounded), g, 1.0F);
-  const float result = size < 1.0F ? near : x < 0 ? -far : far;
-  return x != x ? x : result;
+  return size < 1.0F ? near : std::copysign(far, x);
 }
 
 #ifdef __CUDACC__
 // A device has no table of the host, and no vectors to make.
+using lemma::lowering::functions::acos;
+using lemma::lowering::functions::acosh;
+using lemma::lowering::functions::asin;
+using lemma::lowering::functions::asinh;
 using lemma::lowering::functions::atan;
+using lemma::lowering::functions::atanh;
 using lemma::lowering::functions::cos;
+using lemma::lowering::functions::cosh;
 using lemma::lowering::functions::log;
 using lemma::lowering::functions::sin;
+using lemma::lowering::functions::sinh;
+using lemma::lowering::functions::tan;
 #else
 
 /// One of two values that both are computed: compilers would make branches of a choice between long computations.
@@ -192,9 +225,14 @@ struct QuarterTurns {
 };
 inline constexpr QuarterTurns quarter_turns;
 
-/// sin(x + quarters * pi / 2). An angle is a number of quarter turns and a rest of at most pi / 4, exact enough for all floats.
-template <std::uint32_t quarters>
-inline float sin_of_turned(float x) {
+/// An angle without its sign as a number of quarter turns and a rest of at most pi / 4, exact enough for all floats.
+struct TurnedAngle {
+  float rest;
+  std::uint32_t quarters;
+  bool is_finite;
+};
+
+inline TurnedAngle turned_angle(float x) {
   constexpr double rounder =
       0x1.8p52;  // adding it rounds to an integer, whose last digits are those of the sum
   const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -210,9 +248,16 @@ inline float sin_of_turned(float x) {
                                                   std::bit_cast<std::uint64_t>(second));
   // The rest of a small angle is the angle itself.
   const bool is_small = exponent < 127 - 12;
-  const float r = chosen(is_small, std::bit_cast<float>(bits & 0x7fffffffU), far);
-  const std::uint32_t quarter = (is_small ? 0U : nearest) + quarters;
-  const float z = r * r;
+  return {chosen(is_small, std::bit_cast<float>(bits & 0x7fffffffU), far), is_small ? 0U : nearest,
+          exponent != 255};
+}
+
+/// sin(x + quarters * pi / 2).
+template <std::uint32_t quarters>
+inline float sin_of_turned(float x) {
+  const TurnedAngle angle = turned_angle(x);
+  const float r = angle.rest, z = r * r;
+  const std::uint32_t quarter = angle.quarters + quarters;
   const float sine =
       multiply_add(r * z, polynomial(z, -1.6666654611e-1F, 8.3321608736e-3F, -1.9515295891e-4F), r);
   const float cosine = multiply_add(
@@ -220,12 +265,99 @@ inline float sin_of_turned(float x) {
       multiply_add(-0.5F, z, 1.0F));
   const auto value = std::bit_cast<std::uint32_t>(chosen((quarter & 1U) != 0, cosine, sine));
   // The sine of a negative angle is that of the positive one, negated; the cosine is the same.
-  const std::uint32_t sign = (quarter & 2U) << 30U ^ (quarters == 0 ? bits & 0x80000000U : 0U);
-  return chosen(exponent == 255, NAN, std::bit_cast<float>(value ^ sign));
+  const std::uint32_t sign =
+      (quarter & 2U) << 30U ^ (quarters == 0 ? std::bit_cast<std::uint32_t>(x) & 0x80000000U : 0U);
+  return chosen(angle.is_finite, std::bit_cast<float>(value ^ sign), NAN);
 }
 
 inline float sin(float x) { return sin_of_turned<0>(x); }
 inline float cos(float x) { return sin_of_turned<1>(x); }
+
+inline float tan(float x) {
+  const TurnedAngle angle = turned_angle(x);
+  const float r = angle.rest, z = r * r;
+  const float q = polynomial(z, 3.33331568548e-1F, 1.33387994085e-1F, 5.34112807005e-2F,
+                             2.44301354525e-2F, 3.11992232697e-3F, 9.38540185543e-3F);
+  const float near = multiply_add(r * z, q, r);
+  const float value = chosen((angle.quarters & 1U) != 0, -1.0F / near, near);
+  const std::uint32_t sign = std::bit_cast<std::uint32_t>(x) & 0x80000000U;
+  return chosen(angle.is_finite, std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ sign),
+                NAN);
+}
+
+/// asin(x) for 0 <= x <= 1/2, and for larger ones asin(sqrt((1 - x) / 2)), which is (pi / 2 - asin(x)) / 2.
+inline float asin_of_near(float size) {
+  const bool is_large = size > 0.5F;
+  const float z = chosen(is_large, 0.5F * (1.0F - size), size * size);
+  const float base = chosen(is_large, std::sqrt(z), size);
+  const float q = polynomial(z, 1.6666752422e-1F, 7.4953002686e-2F, 4.5470025998e-2F,
+                             2.4181311049e-2F, 4.2163199048e-2F);
+  return multiply_add(base * z, q, base);
+}
+
+inline constexpr float half_pi = 1.57079637F, half_pi_low = -4.37113883e-8F;
+
+inline float asin(float x) {
+  const float size = std::abs(x), near = asin_of_near(size);
+  const float far = half_pi - multiply_add(2.0F, near, -half_pi_low);
+  return std::copysign(chosen(size > 0.5F, far, near), x);
+}
+
+inline float acos(float x) {
+  const float size = std::abs(x), near = asin_of_near(size);
+  const float below = half_pi - (std::copysign(near, x) - half_pi_low);
+  const float far = 2.0F * near, turned = 2.0F * half_pi - (far - 2.0F * half_pi_low);
+  return chosen(size > 0.5F, chosen(x < 0.0F, turned, far), below);
+}
+
+inline float cosh(float x) {
+  const float half = exp_times_power<-1>(std::abs(x));
+  return half + 0.25F / half;
+}
+
+inline float sinh(float x) {
+  const float size = std::abs(x), z = x * x;
+  const float half = exp_times_power<-1>(size);
+  const float far = half - 0.25F / half;
+  const float near = multiply_add(
+      size * z, polynomial(z, 1.66667160211e-1F, 8.33028376239e-3F, 2.03721912945e-4F), size);
+  return std::copysign(chosen(size < 1.0F, near, far), x);
+}
+
+/// log(1 + x) for x >= 0: what 1 + x loses by rounding counts.
+inline float log_of_next(float x) {
+  const float above = 1.0F + x;
+  const float lost = chosen(above < 0x1p24F, (x - (above - 1.0F)) / above, 0.0F);
+  return fast::log(above) + lost;
+}
+
+inline float asinh(float x) {
+  const float size = std::abs(x), z = x * x;
+  const float near = multiply_add(
+      size * z,
+      polynomial(z, -1.6666288134e-1F, 7.4847586088e-2F, -4.2699340972e-2F, 2.0122003309e-2F),
+      size);
+  const float inside = log_of_next(size + z / (1.0F + std::sqrt(z + 1.0F)));
+  const float far = fast::log(size) + 0.693147182F;
+  return std::copysign(chosen(size < 0.5F, near, chosen(size > 1e9F, far, inside)), x);
+}
+
+inline float acosh(float x) {
+  const float z = x - 1.0F;
+  const float inside = log_of_next(z + std::sqrt(multiply_add(z, z, 2.0F * z)));
+  return chosen(x >= 1.0F, chosen(x > 1e9F, fast::log(x) + 0.693147182F, inside), NAN);
+}
+
+inline float atanh(float x) {
+  const float size = std::abs(x), z = x * x;
+  const float near =
+      multiply_add(size * z,
+                   polynomial(z, 3.33337300303e-1F, 1.99782164500e-1F, 1.46691431730e-1F,
+                              8.24370301058e-2F, 1.81740078349e-1F),
+                   size);
+  const float far = 0.5F * log_of_next(2.0F * size / (1.0F - size));
+  return std::copysign(chosen(size < 0.5F, near, far), x);
+}
 #endif
 #endif
 

@@ -177,6 +177,58 @@ template <typename T, std::int64_t lanes>
 #endif
 }
 
+/// A bit for each of the lanes 0, 1, ... for which first + lane * step is below 0.
+template <std::int64_t lanes, std::int64_t step>
+[[maybe_unused, gnu::always_inline]] inline std::uint64_t lanes_below(std::int64_t first) {
+  static_assert(lanes < 64);
+  constexpr std::uint64_t all = (std::uint64_t{1} << lanes) - 1;
+  if constexpr (step == 0) {
+    return first < 0 ? all : 0;
+  } else if constexpr (step > 0) {
+    const std::int64_t count = first < 0 ? (step - 1 - first) / step : 0;
+    return count < lanes ? all >> (lanes - count) : all;
+  } else {
+    const std::int64_t others = first < 0 ? 0 : first / -step + 1;
+    return others < lanes ? all << others & all : 0;
+  }
+}
+
+/// The same as add_products in the lanes whose bits are set.
+template <typename T, std::int64_t lanes>
+[[maybe_unused, gnu::always_inline]] inline void add_products_where(Vector<T, lanes>& total,
+                                                                    const Vector<T, lanes>& a, T b,
+                                                                    std::uint64_t where) {
+#if defined(__AVX512F__) && defined(__FMA__) && !defined(EXACT_FUNCTIONS)
+  if constexpr (std::is_same_v<T, float> && lanes == 16) {
+    total = _mm512_mask3_fmadd_ps(a, _mm512_set1_ps(b), total, static_cast<__mmask16>(where));
+    return;
+  } else if constexpr (std::is_same_v<T, double> && lanes == 8) {
+    total = _mm512_mask3_fmadd_pd(a, _mm512_set1_pd(b), total, static_cast<__mmask8>(where));
+    return;
+#if defined(__AVX512VL__)
+  } else if constexpr (std::is_same_v<T, float> && lanes == 8) {
+    total = _mm256_mask3_fmadd_ps(a, _mm256_set1_ps(b), total, static_cast<__mmask8>(where));
+    return;
+  } else if constexpr (std::is_same_v<T, double> && lanes == 4) {
+    total = _mm256_mask3_fmadd_pd(a, _mm256_set1_pd(b), total, static_cast<__mmask8>(where));
+    return;
+#endif
+  }
+#endif
+  Vector<T, lanes> next = total;
+  add_products<T, lanes>(next, a, b);
+  if constexpr (std::is_floating_point_v<T>) {
+    using Integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    Vector<Integer, lanes> is_there;
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      is_there[lane] = -static_cast<Integer>(where >> lane & 1U);
+    total = is_there ? next : total;
+  } else {
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      if ((where >> lane & 1U) != 0) total[lane] = next[lane];
+  }
+}
+
 /// Pairs of integers of 16 bits as integers of 32 bits. They are loaded by instructions for vectors, or copied.
 [[maybe_unused]] inline const std::int32_t* pairs_at(const std::int16_t* from) {
   return reinterpret_cast<const std::int32_t*>(from);
@@ -274,6 +326,18 @@ template <std::int64_t rows, std::int64_t lanes>
     *reinterpret_cast<Loose*>(to + 16 * row) = square[row];
 }
 #endif
+
+/// The result of `count` partial results, a power of two: the first half with the second half, until one is left.
+template <std::int64_t count, typename T, typename Step>
+[[maybe_unused, gnu::always_inline]] inline T combined_in_pairs(T* partial, const Step& step) {
+  if constexpr (count == 1) {
+    return partial[0];
+  } else {
+    for (std::int64_t i = 0; i < count / 2; ++i)
+      partial[i] = step(partial[i], partial[i + count / 2]);
+    return combined_in_pairs<count / 2>(partial, step);
+  }
+}
 
 template <std::int64_t lanes, typename T>
 [[gnu::always_inline]] inline void store(T* to, const Vector<T, lanes>& from) {
