@@ -26,6 +26,7 @@
 #error "compile so that float and double have no excess precision (-msse2 -mfpmath=sse on x86)"
 #endif
 
+namespace {
 namespace fast {
 
 /// a * b + c, rounded once where the processor has an instruction for it: said here and not left to the compiler, which
@@ -230,3 +231,4 @@ inline float cos(float x) { return sin_of_turned<1>(x); }
 #endif
 
 }  // namespace fast
+}  // namespace
