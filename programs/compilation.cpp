@@ -137,8 +137,7 @@ class NodesWithoutProgram {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
                            add_copy(single, graph_, node, std::move(operands)));
     for (const ValueId output : outputs)
-      LEMMA_RETURN_IF_ERROR(
-          single.add_output(fmt::format("{}", single.outputs().size()), output));
+      LEMMA_RETURN_IF_ERROR(single.add_output(fmt::format("{}", single.outputs().size()), output));
     return single;
   }
 
@@ -254,8 +253,7 @@ class Compiler {
   Result<backend::TaskProgram> plan_part(const Graph& graph) const {
     LEMMA_ASSIGN_OR_RETURN(const Graph prepared, backend::program_graph(graph));
     LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, backend::compile(prepared, options_));
-    LEMMA_RETURN_IF_ERROR(
-        backend::emit_program(std::span(&program, 1), {"model", "model"}));
+    LEMMA_RETURN_IF_ERROR(backend::emit_program(std::span(&program, 1), {"model", "model"}));
     return program;
   }
 
@@ -281,8 +279,8 @@ class Compiler {
       added.outputs = outputs_of(part.graph);
     }
     for (std::size_t i = 0; i < parted.outputs.size(); ++i)
-      result_.outputs.push_back(
-          {{parted.outputs[i].name, graph.type(graph.outputs()[i].value)}, parted.outputs[i].value});
+      result_.outputs.push_back({{parted.outputs[i].name, graph.type(graph.outputs()[i].value)},
+                                 parted.outputs[i].value});
     return {};
   }
 
@@ -333,8 +331,8 @@ class Compiler {
       LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request_.model));
     }
     LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, backend::emit_program(programs, names));
-    files = backend::with_name(
-        std::move(files), backend::library_identifier(request_.name.empty() ? stem : request_.name));
+    files = backend::with_name(std::move(files), backend::library_identifier(
+                                                     request_.name.empty() ? stem : request_.name));
     const TemporaryDirectory scratch;
     LEMMA_RETURN_IF_ERROR(scratch.require());
     LEMMA_RETURN_IF_ERROR(write_files_atomically(scratch.path(), files));
@@ -343,13 +341,13 @@ class Compiler {
     const auto begin = Clock::now();
     const std::string name = backend::name_of_program(files);
     const fs::path library = scratch.path() / fmt::format("lib{}.so", name);
-    LEMMA_RETURN_IF_ERROR(
-        in_time(builder.compile(scratch.path(), name, library, [this] { return is_over(); }, 0)));
+    LEMMA_RETURN_IF_ERROR(in_time(builder.compile(
+        scratch.path(), name, library, [this] { return is_over(); }, 0)));
     result_.compiling_seconds = seconds_since(begin);
     step("writing");
-    LEMMA_ASSIGN_OR_RETURN(result_.files,
-                           backend::write_library(programs, files, stem, builder.identity(), library,
-                                                  request_.directory, request_.replaces));
+    LEMMA_ASSIGN_OR_RETURN(
+        result_.files, backend::write_library(programs, files, stem, builder.identity(), library,
+                                              request_.directory, request_.replaces));
     const fs::path directory = request_.directory;
     CompiledPart& part = result_.parts.emplace_back();
     part.is_program = true;
@@ -372,8 +370,7 @@ class Compiler {
 
 Result<Compilation> compile_model(const CompilationRequest& request) {
   if (!request.directory.empty())
-    LEMMA_RETURN_IF_ERROR(
-        backend::check_program_directory(request.directory, request.replaces));
+    LEMMA_RETURN_IF_ERROR(backend::check_program_directory(request.directory, request.replaces));
   return Compiler(request).compile();
 }
 

@@ -47,14 +47,14 @@ struct Compilation {
   std::vector<CompiledPart> parts;  // in the order in which they run; of a directory, one
   /// An input has no sizes, so that nothing is compiled. Only of a model that would be compiled in parts.
   bool has_open_sizes = false;
-  std::vector<NamedType> inputs;    // of the model
+  std::vector<NamedType> inputs;  // of the model
   struct Output {
     NamedType named;
     std::string value;  // the name of what a part gives or the model is given
   };
   std::vector<Output> outputs;
-  std::string runtime_operators;      // for people: what runs in ONNX Runtime; empty: nothing
-  std::vector<std::string> files;     // of the directory
+  std::string runtime_operators;   // for people: what runs in ONNX Runtime; empty: nothing
+  std::vector<std::string> files;  // of the directory
   double planning_seconds = 0, compiling_seconds = 0;
 };
 

@@ -79,7 +79,8 @@ class Cutter {
     }
     for (std::size_t part = 0; part < result_.parts.size(); ++part)
       for (const ValueId value : leaving_[part])
-        LEMMA_RETURN_IF_ERROR(result_.parts[part].graph.add_output(name_of(value), copies_[part].at(value)));
+        LEMMA_RETURN_IF_ERROR(
+            result_.parts[part].graph.add_output(name_of(value), copies_[part].at(value)));
     return std::move(result_);
   }
 

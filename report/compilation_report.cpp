@@ -68,13 +68,14 @@ std::string compilation_text(const CompilationRequest& request, const Compilatio
     return "nothing is compiled: sizes of inputs are not fixed; give --shape\n";
   std::string text;
   for (const CompiledPart& part : compilation.parts) {
-    const std::string place = !part.is_program          ? part.model.string()
+    const std::string place = !part.is_program            ? part.model.string()
                               : request.directory.empty() ? part.library.string()
                                                           : request.directory;
-    text += printable(fmt::format(
-        "{}: {} operators {}", place, part.operators,
-        part.is_program ? fmt::format("on {} {}", part.units, part.units == 1 ? "thread" : "threads")
-                        : std::string("in ONNX Runtime")));
+    text +=
+        printable(fmt::format("{}: {} operators {}", place, part.operators,
+                              part.is_program ? fmt::format("on {} {}", part.units,
+                                                            part.units == 1 ? "thread" : "threads")
+                                              : std::string("in ONNX Runtime")));
     text += "\n";
   }
   return text + fmt::format("planned in {:.1f} s, compiled in {:.1f} s\n",

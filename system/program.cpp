@@ -293,7 +293,9 @@ Result<std::vector<ProgramRun>> run_programs(const std::vector<Program>& program
       results[number] = run_of(program, *end, is_stopped);
       return true;
     });
-    const auto has_failed = [](const ProgramRun& run) { return run.exit_status > 0 || run.signal != 0; };
+    const auto has_failed = [](const ProgramRun& run) {
+      return run.exit_status > 0 || run.signal != 0;
+    };
     if (!is_stopped && std::any_of(results.begin(), results.end(), has_failed)) {
       is_stopped = true;
       for (auto& [number, program] : running) program.kill();

@@ -208,8 +208,8 @@ Result<void> take_old_files(const fs::path& target, const fs::path& copy,
     for (const std::string& name : *old) fs::remove(copy / name, error);
   for (const std::string& name : names)
     if (fs::exists(fs::symlink_status(copy / name, error)))
-      return bad_input(fmt::format("{}: lemma did not write it, and needs its name",
-                                   (target / name).string()));
+      return bad_input(
+          fmt::format("{}: lemma did not write it, and needs its name", (target / name).string()));
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace lemma::backend {
 namespace {
 
 /// A compiler spends as much on the headers of a source as on some kernels.
-constexpr std::size_t bytes_of_source = std::size_t{24} << 10U, most_sources = 32;
+constexpr std::size_t bytes_of_source = std::size_t{32} << 10U, most_sources = 32;
 
 /// The kernels of a source, and the phases that they call.
 struct Source {

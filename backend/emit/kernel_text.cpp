@@ -90,11 +90,11 @@ class KernelFunctions {
     const auto [at, is_new] =
         functions_.try_emplace(source::print_unnamed(*function, source::Dialect::cpp));
     if (is_new) {
-      at->second = {static_cast<std::uint32_t>(in_order_.size()),
-                    source::function_head(*function, source::Linkage::kernel, source::Dialect::cpp),
-                    fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(),
-                                op.name),
-                    0, std::move(called)};
+      at->second = {
+          static_cast<std::uint32_t>(in_order_.size()),
+          source::function_head(*function, source::Linkage::kernel, source::Dialect::cpp),
+          fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(), op.name),
+          0, std::move(called)};
       in_order_.push_back(&*at);
     } else {
       ++at->second.others;

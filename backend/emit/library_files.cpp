@@ -18,11 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What NAME.py imports, and what numpy imports in turn where the folder of NAME.py is searched first.
-constexpr std::string_view modules[] = {"ast",  "collections", "contextlib", "ctypes",    "datetime",
-                                        "enum", "functools",   "inspect",    "itertools", "json",
-                                        "lemma", "numbers",    "numpy",      "operator",  "os",
-                                        "pathlib", "pickle",   "platform",   "re",        "sys",
-                                        "tempfile", "textwrap", "types",     "typing",    "warnings"};
+constexpr std::string_view modules[] = {
+    "ast",      "collections", "contextlib", "ctypes",   "datetime", "enum",  "functools",
+    "inspect",  "itertools",   "json",       "lemma",    "numbers",  "numpy", "operator",
+    "os",       "pathlib",     "pickle",     "platform", "re",       "sys",   "tempfile",
+    "textwrap", "types",       "typing",     "warnings"};
 
 constexpr std::string_view map_ending = ".map";
 
@@ -54,13 +54,14 @@ Result<std::vector<std::string>> write_library(Programs programs, const ProgramF
   const std::string name = name_of_program(files);
   Words words = program_words(programs, {name, title}, 0);
   words.insert({{"compiler", shown(compiler, ShownIn::markdown)}});
-  ProgramFiles texts = {{"README.md", filled_in(parts::library_readme, words)},
-                        {name + ".py", std::string(parts::python_library) +
-                                           filled_in(parts::python_program, words)}};
+  ProgramFiles texts = {
+      {"README.md", filled_in(parts::library_readme, words)},
+      {name + ".py", std::string(parts::python_library) + filled_in(parts::python_program, words)}};
   for (const auto& [file, text] : files)
     if (file == name + ".h") texts.emplace_back(file, text);
   const WrittenFiles others = {
-      {fmt::format("lib{}.so", name), [&](const fs::path& to) { return copy_library(library, to); }},
+      {fmt::format("lib{}.so", name),
+       [&](const fs::path& to) { return copy_library(library, to); }},
       {name + ".weights", [&](const fs::path& to) { return write_weights(programs, to); }}};
   LEMMA_RETURN_IF_ERROR(write_program_directory(texts, others, directory, replaces));
   std::vector<std::string> names;

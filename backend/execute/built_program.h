@@ -79,7 +79,7 @@ class ProgramBuilder {
   std::filesystem::path cache_folder_;  // of programs of this kind
   std::string identity_;
   std::vector<std::string> words_;  // the compiler and its options
-  std::string product_;  // its name
+  std::string product_;             // its name
   std::optional<CudaOptions> cuda_;
   bool has_operator_times_ = false;
 };

@@ -42,6 +42,13 @@ def _type_text(dtype: np.dtype[Any], shape: Shape) -> str:
     return f"{dtype}[{', '.join(map(str, shape))}]"
 
 
+def _address(array: np.ndarray[Any, Any]) -> int:
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError, BufferError):  # an empty array, one that cannot be written to, elements of another package
+        return int(array.ctypes.data)
+
+
 class Tensor:
     """An input or output of a program; `shapes` are those that it may have."""
 
@@ -92,8 +99,8 @@ class Library:
         self._share = self._function("share")
         self._destroy = self._function("destroy", None)
         self._change = threading.Condition()
-        self._running = 0
         self._free: list[_Instance] = []
+        self._waiting = 0
         handle = ctypes.c_void_p()
         if self._function("create")(os.fsencode(weights), ctypes.byref(handle)) != 0:
             raise self._failure()
@@ -101,8 +108,8 @@ class Library:
         self.outputs = self._tensors("output")
         self._counts = ctypes.c_size_t(len(self.inputs)), ctypes.c_size_t(len(self.outputs))
         self._sizes = self._sizes_of_calls()
-        self._instances = [self._instance(handle)]
-        self._free = list(self._instances)
+        self._first = self._instance(handle)
+        self._free.append(self._first)
         self._most = max(1, runs_at_once if runs_at_once is not None else os.cpu_count() or 1)
         self._made = 1
         self._closed = False
@@ -146,10 +153,10 @@ class Library:
         instance = self._acquire()
         try:
             for i, array in enumerate(arrays):
-                instance.inputs[i] = array.__array_interface__["data"][0]
+                instance.inputs[i] = _address(array)
                 instance.input_bytes[i] = array.nbytes
             for i, array in enumerate(results):
-                instance.outputs[i] = array.__array_interface__["data"][0]
+                instance.outputs[i] = _address(array)
                 instance.output_bytes[i] = array.nbytes
             code = self._run(instance.handle, instance.inputs, instance.input_bytes, self._counts[0],
                              instance.outputs, instance.output_bytes, self._counts[1])  # fmt: skip
@@ -180,12 +187,17 @@ class Library:
             if self._closed:
                 return
             self._closed = True
+            self._waiting += 1
             self._change.notify_all()
-            while self._running:
-                self._change.wait()
-            for instance in self._instances:
+            ended: list[_Instance] = []
+            while len(ended) < self._made:  # one that is being made is counted, and is made of the first
+                if self._free:
+                    ended.append(self._free.pop())
+                else:
+                    self._change.wait()
+            for instance in ended:
                 self._destroy(instance.handle)
-            self._free = self._instances = []
+            self._waiting -= 1
         try:
             from _ctypes import dlclose
         except ImportError:
@@ -294,32 +306,43 @@ class Library:
         return _Instance(handle, len(self.inputs), len(self.outputs))
 
     def _acquire(self) -> _Instance:
-        """One that nobody uses; another one is made as long as there may be more."""
-        with self._change:
-            while not self._closed and not self._free and self._made >= self._most:
-                self._change.wait()
-            if self._closed:
-                raise self.program_error("the program is closed")
-            self._running += 1
-            if self._free:
-                return self._free.pop()
-            self._made += 1
-            first = self._instances[0]
-        handle = ctypes.c_void_p()
-        code = self._share(first.handle, ctypes.byref(handle))
-        failure = self._failure() if code != 0 else None
-        with self._change:
-            if failure is not None:
-                self._made -= 1
-                self._running -= 1
-                self._change.notify_all()
-                raise failure
-            instance = self._instance(handle)
-            self._instances.append(instance)
-            return instance
+        """One that nobody uses; another one is made as long as there may be more. Taking one out of a list and putting it back
+        are single steps for other threads, so that they need no lock."""
+        try:
+            instance = self._free.pop()
+        except IndexError:
+            return self._other_instance()
+        if self._closed:
+            self._release(instance)
+            raise self.program_error("the program is closed")
+        return instance
 
     def _release(self, instance: _Instance) -> None:
+        self._free.append(instance)
+        if self._waiting:  # whoever waits has said so before it looked for one
+            with self._change:
+                self._change.notify_all()
+
+    def _other_instance(self) -> _Instance:
         with self._change:
-            self._free.append(instance)
-            self._running -= 1
-            self._change.notify_all() if self._closed else self._change.notify()
+            self._waiting += 1
+            try:
+                while not self._closed:
+                    if self._free:
+                        return self._free.pop()
+                    if self._made < self._most:
+                        break
+                    self._change.wait()
+            finally:
+                self._waiting -= 1
+            if self._closed:
+                raise self.program_error("the program is closed")
+            self._made += 1
+        handle = ctypes.c_void_p()
+        if self._share(self._first.handle, ctypes.byref(handle)) == 0:
+            return self._instance(handle)
+        failure = self._failure()
+        with self._change:
+            self._made -= 1
+            self._change.notify_all()
+        raise failure
