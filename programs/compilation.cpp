@@ -316,7 +316,8 @@ class Compiler {
       part.inputs = result_.inputs;
       part.outputs = outputs_of(models_.front().graph);
     }
-    LEMMA_RETURN_IF_ERROR(in_time(builder.build_all(folders, [this] { return is_over(); })));
+    LEMMA_RETURN_IF_ERROR(in_time(builder.build_all(
+        folders, [this] { return is_over(); }, 0)));
     result_.compiling_seconds = seconds_since(begin);
     return {};
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -22,7 +23,6 @@
 #include "base/sha256.h"
 #include "outputs/files.h"
 #include "outputs/staging.h"
-#include "system/parallel.h"
 #include "system/program.h"
 
 namespace lemma::backend {
@@ -264,7 +264,7 @@ std::vector<std::vector<Program>> ProgramBuilder::compilations(const fs::path& f
   if (cuda_) return {{call({name + ".cu", "runner.cu"}, product)}};
   std::vector<std::string> linked = library_words(name);
   std::vector<std::string> sources = kernel_sources_in(folder);
-  if (has_operator_times_ || at_a_time == 1 || sources.size() < 2) {
+  if (has_operator_times_ || at_a_time == 1 || sources.empty()) {
     linked.push_back(has_operator_times_ ? operator_times_source : name + ".cpp");
     return {{call(linked, product)}};
   }
@@ -280,51 +280,89 @@ std::vector<std::vector<Program>> ProgramBuilder::compilations(const fs::path& f
   return {std::move(compiled), {call(linked, product)}};
 }
 
-Result<void> ProgramBuilder::compile(const fs::path& folder, const std::string& name,
-                                     const fs::path& product, const std::function<bool()>& is_over,
-                                     std::size_t at_a_time) const {
-  if (at_a_time == 0) at_a_time = std::max(1U, std::thread::hardware_concurrency());
-  const auto is_too_late = has_passed(most_seconds_to_compile);
-  for (const auto& calls : compilations(folder, name, product, at_a_time)) {
+namespace {
+
+using CompilerCalls = std::vector<std::vector<Program>>;  // the calls of a list can run together
+
+/// What is said of a compiler that failed.
+tl::unexpected<Error> failure_of(const ProgramRun& run, const fs::path& folder) {
+  if (has_ended_for_want_of_memory(run))
+    return unsupported("there is not enough memory to compile the program");
+  if (is_full(folder))
+    return bad_input(
+        fmt::format("{}: there is no space left to compile the program", folder.string()));
+  return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
+}
+
+Result<void> run_compilers(const CompilerCalls& lists, const std::function<bool()>& is_over,
+                           std::size_t at_a_time) {
+  const auto is_too_late = has_passed(ProgramBuilder::most_seconds_to_compile);
+  for (const std::vector<Program>& calls : lists) {
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ProgramRun> runs, run_programs(calls, at_a_time, [&] {
                              return is_over() || is_too_late();
                            }));
-    for (const ProgramRun& run : runs) {
-      if (run.succeeded() || run.was_stopped) continue;
-      if (has_ended_for_want_of_memory(run))
-        return unsupported("there is not enough memory to compile the program");
-      if (is_full(folder))
-        return bad_input(
-            fmt::format("{}: there is no space left to compile the program", folder.string()));
-      return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
-    }
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (!runs[i].succeeded() && !runs[i].was_stopped)
+        return failure_of(runs[i], calls[i].directory);
     const auto was_stopped = [](const ProgramRun& run) { return run.was_stopped; };
     if (std::any_of(runs.begin(), runs.end(), was_stopped))
       return is_too_late() ? unsupported(fmt::format("the compiler does not end within {:.0f} s",
-                                                     most_seconds_to_compile))
+                                                     ProgramBuilder::most_seconds_to_compile))
                            : bad_input("there was no time to compile the program");
   }
   return {};
 }
 
+/// Of several programs: the first lists together, the second ones, and so on.
+void append(CompilerCalls& all, CompilerCalls more) {
+  all.resize(std::max(all.size(), more.size()));
+  for (std::size_t i = 0; i < more.size(); ++i)
+    std::move(more[i].begin(), more[i].end(), std::back_inserter(all[i]));
+}
+
+std::size_t compilers_for(std::size_t at_a_time) {
+  return at_a_time != 0 ? at_a_time : std::max(1U, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+Result<void> ProgramBuilder::compile(const fs::path& folder, const std::string& name,
+                                     const fs::path& product, const std::function<bool()>& is_over,
+                                     std::size_t at_a_time) const {
+  at_a_time = compilers_for(at_a_time);
+  return run_compilers(compilations(folder, name, product, at_a_time), is_over, at_a_time);
+}
+
 Result<void> ProgramBuilder::build(const fs::path& folder, const std::function<bool()>& is_over,
                                    std::size_t at_a_time) const {
-  const fs::path built = folder / product_;
-  if (is_built(built)) return {};
-  // The compiler makes its file anew: the lock is on a folder around it.
-  LEMMA_ASSIGN_OR_RETURN(const StagedEntry staged, StagedEntry::directory(folder));
-  const fs::path partial = fs::absolute(staged.path()) / product_;
-  LEMMA_RETURN_IF_ERROR(compile(folder, built_names.name, partial, is_over, at_a_time));
-  // The digest comes first: a product without the right one is compiled again.
-  LEMMA_RETURN_IF_ERROR(write_file_atomically(digest_file(built), sha256(file_contents(partial))));
-  return rename_over(partial, built);
+  return build_all({folder}, is_over, at_a_time);
 }
 
 Result<void> ProgramBuilder::build_all(const std::vector<fs::path>& folders,
-                                       const std::function<bool()>& is_over) const {
-  if (folders.size() == 1) return build(folders.front(), is_over, 0);
-  return parallel_try(folders.size(), static_cast<int>(thread_count(0)),
-                      [&](std::size_t i) { return build(folders[i], is_over, 1); });
+                                       const std::function<bool()>& is_over,
+                                       std::size_t at_a_time) const {
+  at_a_time = compilers_for(at_a_time);
+  std::vector<StagedEntry> staged;
+  std::vector<std::pair<fs::path, fs::path>> products;  // where they are made, and their places
+  CompilerCalls calls;
+  for (const fs::path& folder : folders) {
+    fs::path built = folder / product_;
+    if (is_built(built)) continue;
+    // The compiler makes its file anew: the lock is on a folder around it.
+    LEMMA_ASSIGN_OR_RETURN(StagedEntry entry, StagedEntry::directory(folder));
+    staged.push_back(std::move(entry));
+    const fs::path partial = fs::absolute(staged.back().path()) / product_;
+    append(calls, compilations(folder, built_names.name, partial, at_a_time));
+    products.emplace_back(partial, std::move(built));
+  }
+  LEMMA_RETURN_IF_ERROR(run_compilers(calls, is_over, at_a_time));
+  for (const auto& [partial, built] : products) {
+    // The digest comes first: a product without the right one is compiled again.
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(digest_file(built), sha256(file_contents(partial))));
+    LEMMA_RETURN_IF_ERROR(rename_over(partial, built));
+  }
+  return {};
 }
 
 std::vector<interpreter::Tensor> inputs_by_position(

@@ -61,9 +61,9 @@ class ProgramBuilder {
   /// error. `at_a_time`: so many compilers run at the same time at most (0: one for each processor).
   Result<void> build(const std::filesystem::path& folder, const std::function<bool()>& is_over,
                      std::size_t at_a_time = 1) const;
-  /// Builds several programs at the same time, with as many compilers as there are processors.
+  /// The same for several programs together.
   Result<void> build_all(const std::vector<std::filesystem::path>& folders,
-                         const std::function<bool()>& is_over) const;
+                         const std::function<bool()>& is_over, std::size_t at_a_time) const;
   /// Compiles the sources of the program of this name in a folder. What is made meanwhile is beside the product.
   Result<void> compile(const std::filesystem::path& folder, const std::string& name,
                        const std::filesystem::path& product, const std::function<bool()>& is_over,

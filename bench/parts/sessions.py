@@ -43,6 +43,7 @@ def arguments():
     parser.add_argument("--only", nargs="*", default=[], help="models whose name contains one of these")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5, help="of timing, for each model")
+    parser.add_argument("--inputs", help=argparse.SUPPRESS)
     parser.add_argument("--child", choices=("lemma", "onnxruntime", "both"), help=argparse.SUPPRESS)
     results.add_option(parser)
     return parser.parse_args()
@@ -66,6 +67,10 @@ def lemma_session(model, threads, **options):
     return lemma.compile(model, threads=threads, background=False, **options)
 
 
+def resident_megabytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
 def first_call(kind, model, threads, feeds):
     """Seconds and megabytes of the first call, with the imports before it."""
     import numpy  # noqa: F401
@@ -73,18 +78,18 @@ def first_call(kind, model, threads, feeds):
         import lemma  # noqa: F401
     else:
         import onnxruntime  # noqa: F401
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident_megabytes()
     begin = time.perf_counter()
     session = lemma_session(model, threads) if kind == "lemma" else runtime_session(model, threads)
     session.run(None, feeds)
     seconds = time.perf_counter() - begin
     for _ in range(3):
         session.run(None, feeds)
-    return {"seconds": seconds, "megabytes": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024}
+    return {"seconds": seconds, "megabytes": resident_megabytes() - before}
 
 
 def worst_difference(got, expected):
-    """Of the tolerance, which is 1e-4 of the value and 1e-4 of the greatest one."""
+    """Of the tolerance, which is 1e-4 of the value and of the greatest one, and of f16 as much as its steps are larger."""
     import numpy
     worst = 0.0
     for a, b in zip(got, expected):
@@ -93,10 +98,11 @@ def worst_difference(got, expected):
         if a.shape != b.shape or a.dtype != b.dtype:
             return float("inf")
         if b.size:
+            part = 1e-2 if b.dtype == numpy.float16 else 1e-4
             a, b = a.astype(numpy.float64), b.astype(numpy.float64)
             difference = numpy.where((a == b) | (numpy.isnan(a) & numpy.isnan(b)), 0, numpy.abs(a - b))
             finite = numpy.abs(b[numpy.isfinite(b)])
-            limit = 1e-4 * (numpy.abs(b) + (finite.max() if finite.size else 0)) + 1e-6
+            limit = part * (numpy.abs(b) + (finite.max() if finite.size else 0)) + 1e-6
             worst = max(worst, float((difference / limit).max()))
     return worst
 
@@ -122,9 +128,10 @@ def later_calls(model, threads, feeds, seconds):
 
 
 def child(options):
-    from agreement import inputs_of
+    import numpy
     [model] = options.models
-    feeds = inputs_of(model)
+    with numpy.load(options.inputs) as given:
+        feeds = dict(given)
     if options.child == "both":
         said = later_calls(model, options.threads, feeds, options.seconds)
     else:
@@ -140,10 +147,10 @@ def package(lemma, folder):
     (folder / "lemma" / "bin").symlink_to(Path(environment.lemma_program(lemma)).resolve().parent)
 
 
-def in_child(options, kind, model, folder, cache):
+def in_child(options, kind, model, inputs, folder, cache):
     environ = dict(os.environ, PYTHONPATH=str(folder), LEMMA_CACHE=str(cache))
-    call = ["timeout", str(LIMIT), sys.executable, __file__, model, "--child", kind, "--threads", options.threads, "--seconds",
-            options.seconds]
+    call = ["timeout", str(LIMIT), sys.executable, __file__, model, "--child", kind, "--inputs", inputs, "--threads",
+            options.threads, "--seconds", options.seconds]
     done = subprocess.run(list(map(str, call)), capture_output=True, text=True, check=False, env=environ)
     if done.returncode != 0:
         raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:200])
@@ -151,10 +158,14 @@ def in_child(options, kind, model, folder, cache):
 
 
 def measure(options, model, folder):
-    with tempfile.TemporaryDirectory(prefix="lemma-sessions-") as cache:
-        first = {kind: in_child(options, kind, model, folder, cache) for kind in ("lemma", "onnxruntime")}
-        again = in_child(options, "lemma", model, folder, cache)
-        later = in_child(options, "both", model, folder, cache)
+    import numpy
+    from agreement import inputs_of
+    with tempfile.TemporaryDirectory(prefix="lemma-sessions-") as name:
+        inputs, cache = Path(name) / "inputs.npz", Path(name) / "cache"
+        numpy.savez(inputs, **inputs_of(model))
+        first = {kind: in_child(options, kind, model, inputs, folder, cache) for kind in ("lemma", "onnxruntime")}
+        again = in_child(options, "lemma", model, inputs, folder, cache)
+        later = in_child(options, "both", model, inputs, folder, cache)
     return {"first": first, "again": again, **later}
 
 
@@ -173,7 +184,7 @@ def main():
         for model in models:
             try:
                 row = measure(options, model, Path(name))
-            except (RuntimeError, ValueError) as error:
+            except Exception as error:  # ONNX Runtime has no common base class for its errors
                 failed.append(model.stem)
                 print(f"{model.stem:24} {error}", flush=True)
                 continue
