@@ -11,6 +11,8 @@ namespace lemma {
 void add_audit_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma compare A.onnx B.onnx`: whether two models compute the same, on samples.
 void add_compare_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma compile MODEL -o DIR`: a model as a shared library.
+void add_compile_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma diff A.onnx B.onnx`: what differs between two files.
 void add_diff_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma emit MODEL -o DIR`: a model as source with a static schedule.

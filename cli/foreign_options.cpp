@@ -9,7 +9,7 @@ namespace lemma {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 24> answers = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 24> foreign_answers = {{
     {"--check-n", "is --samples N here"},
     {"--custom-lib", "has no counterpart: operators without a record stay as they are"},
     {"--dtype", "has no counterpart: types stay as they are"},
@@ -43,7 +43,7 @@ std::string answer_to_foreign_option(std::string_view word) {
   std::string name(word.substr(0, word.find('=')));
   for (char& c : name)
     if (c == '_') c = '-';
-  for (const auto& [foreign, answer] : answers)
+  for (const auto& [foreign, answer] : foreign_answers)
     if (foreign == name) return fmt::format("{} {}", foreign, answer);
   return "";
 }

@@ -116,20 +116,6 @@ backend::CompileOptions options_of(const EmissionRequest& request) {
   return options;
 }
 
-/// The dimensions of inputs as the file has them: "N", or nothing where a size is fixed.
-Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file) {
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, {}));
-  std::map<std::string, std::vector<std::string>> names;
-  for (const NodeId id : model.graph.inputs()) {
-    const Node& node = model.graph.node(id);
-    const TensorType& type = model.graph.type(node.output());
-    if (!type.shape) continue;
-    for (const Dimension& size : *type.shape)
-      names[model.graph.input_name(node)].push_back(size.is_constant() ? "" : text(size));
-  }
-  return names;
-}
-
 /// What integers are drawn from where a model is not defined on those of a usual range: divisors are not 0, and indices are
 /// within an axis of size 1.
 constexpr std::array<interpreter::RandomRange, 4> other_ranges = {{
@@ -258,6 +244,19 @@ Result<void> write_emission(const EmissionRequest& request, std::vector<Prepared
 }
 
 }  // namespace
+
+Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file) {
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, {}));
+  std::map<std::string, std::vector<std::string>> names;
+  for (const NodeId id : model.graph.inputs()) {
+    const Node& node = model.graph.node(id);
+    const TensorType& type = model.graph.type(node.output());
+    if (!type.shape) continue;
+    for (const Dimension& size : *type.shape)
+      names[model.graph.input_name(node)].push_back(size.is_constant() ? "" : text(size));
+  }
+  return names;
+}
 
 /// The programs over the field, with inputs to compare them on.
 static Result<void> take_prime_field(const EmissionRequest& request,

@@ -82,6 +82,9 @@ Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
                                     const InputChoice& choice = {});
 
+/// The dimensions of inputs as the file has them, by the input's name: "N", or nothing where a size is fixed.
+Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file);
+
 struct Emission {
   std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs
   std::vector<std::vector<interpreter::NamedTensor>> inputs;  // by sizes

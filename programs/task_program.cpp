@@ -20,7 +20,8 @@ Result<backend::BuiltProgram> built(const backend::TaskProgram& program) {
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path cache, backend::default_cache_folder());
   LEMMA_ASSIGN_OR_RETURN(const auto builder, backend::ProgramBuilder::create(cache));
   LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path folder, builder.write(program));
-  LEMMA_RETURN_IF_ERROR(builder.build(folder, [] { return false; }));
+  LEMMA_RETURN_IF_ERROR(builder.build(
+      folder, [] { return false; }, 0));
   return backend::BuiltProgram::open(folder);
 }
 

@@ -233,15 +233,30 @@ std::function<bool()> has_passed(double seconds) {
       [begin = Clock::now(), seconds] { return Seconds(Clock::now() - begin).count() > seconds; };
 }
 
+namespace {
+
+/// What a program that has ended has said.
+ProgramRun run_of(RunningProgram& ended, const ProgramEnd& end, bool was_stopped) {
+  while (ended.receive(0)) {
+  }
+  ProgramRun result;
+  static_cast<ProgramEnd&>(result) = end;
+  result.was_stopped = was_stopped;
+  result.output = ended.take_output();
+  return result;
+}
+
+}  // namespace
+
 Result<ProgramRun> run_program(const Program& program, const std::function<bool()>& is_over) {
   LEMMA_ASSIGN_OR_RETURN(RunningProgram running, RunningProgram::start(program));
   running.close_input();
-  ProgramRun result;
+  bool was_stopped = false;
   constexpr double pause = 0.02;
   std::optional<ProgramEnd> end;
   while (!end) {
-    if (!result.was_stopped && is_over()) {
-      result.was_stopped = true;
+    if (!was_stopped && is_over()) {
+      was_stopped = true;
       running.kill();
     }
     if (running.receive(pause)) continue;
@@ -249,11 +264,45 @@ Result<ProgramRun> run_program(const Program& program, const std::function<bool(
     // open after the end must not make it wait.
     end = running.wait(running.is_output_closed() ? pause : 0);
   }
-  while (running.receive(0)) {
+  return run_of(running, *end, was_stopped);
+}
+
+Result<std::vector<ProgramRun>> run_programs(const std::vector<Program>& programs,
+                                             std::size_t at_a_time,
+                                             const std::function<bool()>& is_over) {
+  constexpr double pause = 0.01;
+  std::vector<ProgramRun> results(programs.size());
+  std::vector<std::pair<std::size_t, RunningProgram>> running;
+  std::size_t begun = 0;
+  bool is_stopped = false;
+  while (!running.empty() || (begun < programs.size() && !is_stopped)) {
+    if (!is_stopped && is_over()) {
+      is_stopped = true;
+      for (auto& [number, program] : running) program.kill();
+    }
+    while (!is_stopped && begun < programs.size() && running.size() < at_a_time) {
+      LEMMA_ASSIGN_OR_RETURN(RunningProgram program, RunningProgram::start(programs[begun]));
+      program.close_input();
+      running.emplace_back(begun++, std::move(program));
+    }
+    std::erase_if(running, [&](auto& numbered) {
+      auto& [number, program] = numbered;
+      program.receive(0);
+      const auto end = program.wait(pause / static_cast<double>(running.size()));
+      if (!end) return false;
+      results[number] = run_of(program, *end, is_stopped);
+      return true;
+    });
+    const auto has_failed = [](const ProgramRun& run) {
+      return run.exit_status > 0 || run.signal != 0;
+    };
+    if (!is_stopped && std::any_of(results.begin(), results.end(), has_failed)) {
+      is_stopped = true;
+      for (auto& [number, program] : running) program.kill();
+    }
   }
-  result.output = running.take_output();
-  static_cast<ProgramEnd&>(result) = *end;
-  return result;
+  for (; begun < results.size(); ++begun) results[begun].was_stopped = true;
+  return results;
 }
 
 // In a child "self" would be the supervisor.

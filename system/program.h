@@ -89,6 +89,12 @@ std::function<bool()> has_passed(double seconds);
 /// Runs a program that reads nothing; is_over() is asked about fifty times a second and ends it.
 Result<ProgramRun> run_program(const Program& program, const std::function<bool()>& is_over);
 
+/// Runs programs, at most so many at a time, and returns how each ended, in their order. When one has failed or is_over()
+/// says so, those that run are ended and no others begin: `was_stopped` is theirs, too.
+Result<std::vector<ProgramRun>> run_programs(const std::vector<Program>& programs,
+                                             std::size_t at_a_time,
+                                             const std::function<bool()>& is_over);
+
 /// The running program itself, as Program::words name it: it is found even if its file has been replaced or removed.
 std::string own_program();
 

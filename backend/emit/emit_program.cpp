@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backend/emit/kernel_sources.h"
 #include "backend/emit/parts.h"
 #include "backend/emit/parts/weight_checksum.h"
 #include "backend/emit/tables_text.h"
@@ -168,39 +170,11 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
 
 namespace {
 
-/// `text`: of all functions.
-std::string kernels_header(const std::string& text, bool has_residues) {
-  return "#pragma once\n"
-         "// One function for each distinct kernel: a part of a tensor from its operands.\n\n"
-         "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n#include "
-         "\"half_types.h\"\n#include \"rank_selection.h\"\n#include "
-         "\"scalar_operations.h\"\n#include \"vectors.h\"\n" +
-         std::string(has_residues ? "#include \"residues.h\"\n" : "") +
-         "\nnamespace {\n\nusing namespace lemma::lowering;\n\n"
-         "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {\n"
-         "  return 0 <= index && index < size;\n}\n\n" +
-         text + "}  // namespace\n";
-}
-
 std::string weights_header(Programs programs) {
   std::string header = "TASKPROG";
   const std::uint64_t bytes = programs.front().weight_bytes;
   header.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));  // NOLINT: bytes as text
   return header + weight_digest(programs);
-}
-
-Result<void> write_weights(Programs programs, const fs::path& file) {
-  LEMMA_ASSIGN_OR_RETURN(OutputFile out, OutputFile::create(file));
-  const std::string header = weights_header(programs);
-  const std::uint64_t bytes = programs.front().weight_bytes;
-  LEMMA_RETURN_IF_ERROR(out.write(std::as_bytes(std::span(header))));
-  for (const auto& [offset, buffer] : weights_of(programs)) {
-    LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + offset));
-    LEMMA_RETURN_IF_ERROR(out.write(buffer->contents->bytes()));
-  }
-  LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + bytes));
-  LEMMA_RETURN_IF_ERROR(out.finish());
-  return out.publish();
 }
 
 Result<void> write_recorded(const RecordedTensors& recorded, const fs::path& file) {
@@ -234,8 +208,8 @@ Result<void> take_old_files(const fs::path& target, const fs::path& copy,
     for (const std::string& name : *old) fs::remove(copy / name, error);
   for (const std::string& name : names)
     if (fs::exists(fs::symlink_status(copy / name, error)))
-      return bad_input(fmt::format("{}: lemma emit did not write it, and needs its name",
-                                   (target / name).string()));
+      return bad_input(
+          fmt::format("{}: lemma did not write it, and needs its name", (target / name).string()));
   return {};
 }
 
@@ -256,17 +230,28 @@ Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) 
   LEMMA_RETURN_IF_ERROR(check_sizes(programs));
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(programs));
   const bool has_residues = programs.front().domain == lowering::Domain::prime_field;
-  const Words words = program_words(programs, names, kernels.count);
+  Words words = program_words(programs, names, kernels.functions.size());
+  ProgramFiles kernel_sources = kernel_files(kernels, names.name, has_residues);
+  std::string includes, listed;
+  for (const auto& [file, text] : kernel_sources)
+    if (is_kernel_source(file)) {
+      includes += fmt::format("#include \"{}\"\n", file);
+      listed += " " + file;
+    }
+  words.insert({{"kernel_includes", includes}, {"kernel_sources", listed}});
   ProgramFiles files = shared_files(words);
+  files.insert(files.end(), {{"CMakeLists.txt", filled_in(parts::cmake, words)},
+                             {"README.md", filled_in(parts::readme, words)}});
+  files.insert(files.end(), std::make_move_iterator(kernel_sources.begin()),
+               std::make_move_iterator(kernel_sources.end()));
   files.insert(files.end(),
-               {{"CMakeLists.txt", filled_in(parts::cmake, words)},
-                {"README.md", filled_in(parts::readme, words)},
-                {"kernels.h", kernels_header(kernels.text, has_residues)},
-                {names.name + ".cpp", filled_in(parts::interface_source, words)},
+               {{names.name + ".cpp", filled_in(parts::interface_source, words)},
                 {names.name + ".h", filled_in(parts::interface_header, words)},
+                {names.name + ".map", filled_in(parts::symbols, words)},
+                {"program_names.h", filled_in(parts::program_names, words)},
                 {"rank_selection.h", std::string(parts::rank_selection)},
                 {"run_time.h", std::string(parts::run_time)},
-                {"schedule.h", tables_text(programs, kernels, weight_digest(programs))},
+                {"schedule.h", tables_text(programs, kernels, names.name, weight_digest(programs))},
                 {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
                 {"vectors.h", std::string(parts::vectors)}});
   if (has_residues)
@@ -304,22 +289,46 @@ Result<void> write_program(Programs programs, const ProgramNames& names,
 Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const fs::path& directory,
                            bool replaces, const CompleteProgram& before_publishing) {
+  return write_program_directory(
+      files,
+      {{"selfcheck.bin", [&](const fs::path& file) { return write_recorded(recorded, file); }},
+       {"weights.bin", [&](const fs::path& file) { return write_weights(programs, file); }}},
+      directory, replaces, before_publishing);
+}
+
+Result<void> write_program_directory(const ProgramFiles& texts, const WrittenFiles& others,
+                                     const fs::path& directory, bool replaces,
+                                     const CompleteProgram& before_publishing) {
   const fs::path target = directory.has_filename() ? directory : fs::path(directory).parent_path();
   LEMMA_RETURN_IF_ERROR(check_program_directory(target, replaces));
   LEMMA_ASSIGN_OR_RETURN(FolderUpdate update, FolderUpdate::begin(target));
   // Another process may have been first.
   LEMMA_RETURN_IF_ERROR(check_program_directory(target, replaces));
-  std::vector<std::string> names = {"selfcheck.bin", "weights.bin"};
-  for (const auto& [name, contents] : files) names.push_back(name);
+  std::vector<std::string> names;
+  for (const auto& [name, write] : others) names.push_back(name);
+  for (const auto& [name, contents] : texts) names.push_back(name);
   std::sort(names.begin(), names.end());
   LEMMA_RETURN_IF_ERROR(take_old_files(target, update.copy(), names));
-  ProgramFiles all = files;
+  ProgramFiles all = texts;
   all.emplace_back(listing, fmt::format("{}{}\n", listing_head, fmt::join(names, "\n")));
   LEMMA_RETURN_IF_ERROR(write_files_atomically(update.copy(), all));
-  LEMMA_RETURN_IF_ERROR(write_weights(programs, update.copy() / "weights.bin"));
-  LEMMA_RETURN_IF_ERROR(write_recorded(recorded, update.copy() / "selfcheck.bin"));
+  for (const auto& [name, write] : others) LEMMA_RETURN_IF_ERROR(write(update.copy() / name));
   if (before_publishing) before_publishing(update.copy());
   return update.publish();
+}
+
+Result<void> write_weights(Programs programs, const fs::path& file) {
+  LEMMA_ASSIGN_OR_RETURN(OutputFile out, OutputFile::create(file));
+  const std::string header = weights_header(programs);
+  const std::uint64_t bytes = programs.front().weight_bytes;
+  LEMMA_RETURN_IF_ERROR(out.write(std::as_bytes(std::span(header))));
+  for (const auto& [offset, buffer] : weights_of(programs)) {
+    LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + offset));
+    LEMMA_RETURN_IF_ERROR(out.write(buffer->contents->bytes()));
+  }
+  LEMMA_RETURN_IF_ERROR(out.pad_to(header_bytes + bytes));
+  LEMMA_RETURN_IF_ERROR(out.finish());
+  return out.publish();
 }
 
 bool holds_program(Programs programs, const ProgramFiles& files, const fs::path& directory) {
@@ -356,7 +365,7 @@ Result<void> check_program_directory(const fs::path& directory, bool replaces) {
   if (!replaces) return bad_input(fmt::format("{}: is there already", directory.string()));
   if (listed_files(directory)) return {};
   return bad_input(fmt::format(
-      "{}: is there already and is no task program that lemma emit wrote: it has no file {}; give "
+      "{}: is there already and is no task program that lemma wrote: it has no file {}; give "
       "another directory, or remove it yourself",
       directory.string(), listing));
 }

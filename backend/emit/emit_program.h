@@ -67,6 +67,18 @@ Result<void> write_program(Programs programs, const ProgramFiles& files,
                            const RecordedTensors& recorded, const std::filesystem::path& directory,
                            bool replaces, const CompleteProgram& before_publishing = nullptr);
 
+/// Files by name, and what writes each of them to a place.
+using WrittenFiles =
+    std::vector<std::pair<std::string, std::function<Result<void>(const std::filesystem::path&)>>>;
+
+/// Texts and other files in a directory, as write_program() writes them.
+Result<void> write_program_directory(const ProgramFiles& texts, const WrittenFiles& others,
+                                     const std::filesystem::path& directory, bool replaces,
+                                     const CompleteProgram& before_publishing = nullptr);
+
+/// The file of weights, which the interface reads.
+Result<void> write_weights(Programs programs, const std::filesystem::path& file);
+
 /// Whether the directory holds the sources and the weights, byte by byte.
 bool holds_program(Programs programs, const ProgramFiles& files,
                    const std::filesystem::path& directory);

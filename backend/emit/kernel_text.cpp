@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -83,15 +84,17 @@ class KernelFunctions {
   /// The number of the operator's function.
   Result<std::uint32_t> number_of(const TaskOperator& op, const Kernel& kernel) {
     const auto function = function_of(op, kernel, phases_);
+    std::set<std::size_t> called = phases_.take_called();
     if (!function)
       return with_context(fmt::format("{} '{}'", op.description, op.name), function.error());
     const auto [at, is_new] =
         functions_.try_emplace(source::print_unnamed(*function, source::Dialect::cpp));
     if (is_new) {
-      at->second = {static_cast<std::uint32_t>(in_order_.size()),
-                    source::function_head(*function, source::Linkage::kernel, source::Dialect::cpp),
-                    fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(),
-                                op.name)};
+      at->second = {
+          static_cast<std::uint32_t>(in_order_.size()),
+          source::function_head(*function, source::Linkage::kernel, source::Dialect::cpp),
+          fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(), op.name),
+          0, std::move(called)};
       in_order_.push_back(&*at);
     } else {
       ++at->second.others;
@@ -99,31 +102,33 @@ class KernelFunctions {
     return at->second.number;
   }
 
-  std::size_t count() const { return in_order_.size(); }
-
-  std::string text() const {
-    std::string result = phases_.text();
-    for (const auto* function : in_order_) {
-      std::string comment = function->second.comment;
-      if (function->second.others != 0)
-        comment += fmt::format(" and {} more", function->second.others);
-      result +=
-          fmt::format("// {}\n{}{}{}\n", shown(comment, ShownIn::comment), function->second.head,
-                      kernel_name(function->second.number), function->first);
+  std::vector<KernelFunction> take() && {
+    std::vector<KernelFunction> result;
+    for (auto* function : in_order_) {
+      Function& of_text = function->second;
+      std::string comment = of_text.comment;
+      if (of_text.others != 0) comment += fmt::format(" and {} more", of_text.others);
+      const std::string name = kernel_name(of_text.number);
+      result.push_back({fmt::format("// {}\nvoid {}(void* const* arguments, std::int64_t part)",
+                                    shown(comment, ShownIn::comment), name),
+                        of_text.head + name + function->first, std::move(of_text.phases)});
     }
     return result;
   }
+
+  const std::vector<std::string>& phases() const { return phases_.texts(); }
 
  private:
   struct Function {
     std::uint32_t number = 0;
     std::string head, comment;
     std::size_t others = 0;
+    std::set<std::size_t> phases;
   };
 
   PhaseFunctions phases_;
   std::map<std::string, Function> functions_;  // by text without the name
-  std::vector<const std::pair<const std::string, Function>*> in_order_;
+  std::vector<std::pair<const std::string, Function>*> in_order_;
 };
 
 }  // namespace
@@ -141,8 +146,8 @@ Result<KernelTexts> kernel_texts(std::span<const TaskProgram> programs) {
       numbers.push_back(number);
     }
   }
-  result.text = functions.text();
-  result.count = functions.count();
+  result.phases = functions.phases();
+  result.functions = std::move(functions).take();
   return result;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 // One function for each distinct kernel of programs.
 
+#include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,11 +12,17 @@
 
 namespace lemma::backend {
 
+struct KernelFunction {
+  std::string declaration;  // with a comment, and without the semicolon
+  std::string definition;
+  std::set<std::size_t> phases;  // numbers of those that it calls
+};
+
 struct KernelTexts {
-  std::string text;  // of all functions
+  std::vector<KernelFunction> functions;  // by number, in the order in which they are first needed
+  std::vector<std::string> phases;        // definitions
   /// The number of the function, by program and operator.
   std::vector<std::vector<std::uint32_t>> by_operator;
-  std::size_t count = 0;
 };
 
 /// "kernel_3"

@@ -86,8 +86,9 @@ Result<source::Call> PhaseFunctions::call_of(const TaskOperator& op, const Phase
   const auto [at, is_new] = numbers_.try_emplace(text, numbers_.size());
   const std::string name = fmt::format("phase_{}", at->second);
   if (is_new)
-    text_ +=
-        source::function_head(function, source::Linkage::phase, source::Dialect::cpp) + name + text;
+    texts_.push_back(source::function_head(function, source::Linkage::phase, source::Dialect::cpp) +
+                     name + text);
+  called_.insert(at->second);
   return source::Call{name, parameters.arguments()};
 }
 

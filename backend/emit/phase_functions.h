@@ -3,7 +3,9 @@
 // of a program does not grow with the number of its operators.
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/emit/emit_nest.h"
@@ -22,15 +24,18 @@ class PhaseFunctions {
   Result<source::Statements> emit_body(const TaskOperator& op, const Kernel& kernel,
                                        std::vector<LoopBounds> grid);
 
-  /// All functions, in the order in which they were first called.
-  const std::string& text() const { return text_; }
+  /// The functions, in the order in which they were first called.
+  const std::vector<std::string>& texts() const { return texts_; }
+  /// The numbers of those that were called since this was asked before.
+  std::set<std::size_t> take_called() { return std::exchange(called_, {}); }
 
  private:
   Result<source::Call> call_of(const TaskOperator& op, const Phase& phase,
                                const std::vector<LoopBounds>& grid, bool is_windowed);
 
   std::map<std::string, std::size_t> numbers_;  // by text without the name
-  std::string text_;
+  std::vector<std::string> texts_;
+  std::set<std::size_t> called_;
 };
 
 }  // namespace lemma::backend

@@ -210,7 +210,7 @@ std::string in_namespace(std::size_t size, const std::string& text) {
 }
 
 std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
-                        const std::string& weight_digest) {
+                        const std::string& name, const std::string& weight_digest) {
   std::uint64_t arena_bytes = 0;
   for (const TaskProgram& program : programs)
     arena_bytes = std::max(arena_bytes, program.arena_bytes);
@@ -218,6 +218,7 @@ std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts
       "#pragma once\n"
       "// The schedule: which unit runs which parts of which operators, and what it waits for.\n\n"
       "#include \"kernels.h\"\n#include \"run_time.h\"\n\nnamespace {\n\n";
+  text += fmt::format("using namespace {}_kernels;\n\n", name);
   text += fmt::format("constexpr std::size_t arena_bytes = {};\n", arena_bytes);
   text += fmt::format("constexpr std::size_t weight_bytes = {};\n", programs.front().weight_bytes);
   text += fmt::format("constexpr char weight_digest[] = {};\n\n", quoted_text(weight_digest));

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "backend/emit/emit_program.h"
+#include "backend/emit/kernel_sources.h"
 #include "backend/emit/parts.h"
 #include "base/sha256.h"
 #include "outputs/files.h"
@@ -55,8 +57,29 @@ std::vector<std::string> compile_words(const std::string& compiler) {
   std::vector<std::string> words = {compiler};
   words.insert(words.end(), code_options.begin(), code_options.end());
   // A compiler that is ended leaves no files between its stages with -pipe.
-  words.insert(words.end(), {"-pipe", "-pthread", "-shared", "-fPIC", built_names.name + ".cpp"});
+  words.insert(words.end(), {"-pipe", "-pthread", "-fPIC"});
   return words;
+}
+
+/// What a library of the program with this name is linked with.
+std::vector<std::string> library_words(const std::string& name) {
+#ifdef __APPLE__
+  (void)name;
+  return {"-shared"};
+#else
+  return {"-shared", fmt::format("-Wl,--version-script={}.map", name)};
+#endif
+}
+
+/// The sources of kernels in a folder, in the order of their names.
+std::vector<std::string> kernel_sources_in(const fs::path& folder) {
+  std::vector<std::string> sources;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (std::string name = entry.path().filename().string(); is_kernel_source(name))
+      sources.push_back(std::move(name));
+  std::sort(sources.begin(), sources.end());
+  return sources;
 }
 
 Result<std::string> cuda_compiler() {
@@ -139,13 +162,8 @@ Result<ProgramBuilder> ProgramBuilder::create_for_cuda(fs::path cache_folder,
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cuda_compiler());
   LEMMA_ASSIGN_OR_RETURN(const std::string version, cuda_compiler_version());
   builder.identity_ = fmt::format("{}, {}", version, options.architecture);
-  builder.words_ = {compiler,
-                    "-std=c++20",
-                    "-O3",
-                    "-arch=" + options.architecture,
-                    "--expt-relaxed-constexpr",
-                    built_names.name + ".cu",
-                    "runner.cu"};
+  builder.words_ = {compiler, "-std=c++20", "-O3", "-arch=" + options.architecture,
+                    "--expt-relaxed-constexpr"};
   builder.product_ = "runner";
   builder.cuda_ = options;
   return builder;
@@ -154,7 +172,6 @@ Result<ProgramBuilder> ProgramBuilder::create_for_cuda(fs::path cache_folder,
 ProgramBuilder ProgramBuilder::with_operator_times() const {
   ProgramBuilder builder = *this;
   builder.has_operator_times_ = true;
-  builder.words_.back() = operator_times_source;
   builder.words_.emplace_back("-w");  // of a source that includes another one's types
   return builder;
 }
@@ -195,18 +212,21 @@ bool is_built(const fs::path& product) {
 }  // namespace
 
 Result<fs::path> ProgramBuilder::write(const TaskProgram& program) const {
-  LEMMA_ASSIGN_OR_RETURN(ProgramFiles files,
-                         cuda_ ? emit_cuda_program(std::span(&program, 1), built_names, *cuda_)
-                               : emit_program(std::span(&program, 1), built_names));
+  return write(std::span(&program, 1), built_names);
+}
+
+Result<fs::path> ProgramBuilder::write(std::span<const TaskProgram> programs,
+                                       const ProgramNames& names) const {
+  LEMMA_ASSIGN_OR_RETURN(ProgramFiles files, cuda_ ? emit_cuda_program(programs, names, *cuda_)
+                                                   : emit_program(programs, names));
   if (has_operator_times_)
     files.emplace_back(operator_times_source,
-                       filled_in(parts::operator_times, {{"name", built_names.name}}));
+                       filled_in(parts::operator_times, {{"name", names.name}}));
   std::string key = identity_ + "\n";
   for (const std::string& word : words_) key += word + "\n";
   for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
   fs::path folder = cache_folder_ / sha256(key).substr(0, 32);
   LEMMA_RETURN_IF_ERROR(make_folder(folder.parent_path()));
-  const std::span<const TaskProgram> programs(&program, 1);
   // Another process may fill the same entry, which is the same then.
   constexpr int most_attempts = 3;
   for (int attempt = 1;; ++attempt) {
@@ -230,36 +250,121 @@ bool is_full(const fs::path& folder) {
 
 }  // namespace
 
-Result<void> ProgramBuilder::build(const fs::path& folder,
-                                   const std::function<bool()>& is_over) const {
-  const fs::path built = folder / product_;
-  if (is_built(built)) return {};
-  // The compiler makes its file anew: the lock is on a folder around it.
-  LEMMA_ASSIGN_OR_RETURN(const StagedEntry staged, StagedEntry::directory(folder));
-  const fs::path partial = fs::absolute(staged.path()) / product_;
-  // What the compiler keeps meanwhile is removed with the folder, however it ends.
-  Program program{{"env", fmt::format("TMPDIR={}", partial.parent_path().string())}, folder};
-  program.words.insert(program.words.end(), words_.begin(), words_.end());
-  program.words.insert(program.words.end(), {"-o", partial.string()});
-  program.shows_errors = true;
-  const auto is_too_late = has_passed(most_seconds_to_compile);
-  LEMMA_ASSIGN_OR_RETURN(const ProgramRun run,
-                         run_program(program, [&] { return is_over() || is_too_late(); }));
-  if (run.was_stopped)
-    return is_too_late() ? unsupported(fmt::format("the compiler does not end within {:.0f} s",
-                                                   most_seconds_to_compile))
-                         : bad_input("there was no time to compile the program");
-  if (!run.succeeded()) {
-    if (has_ended_for_want_of_memory(run))
-      return unsupported("there is not enough memory to compile the program");
-    if (is_full(folder))
-      return bad_input(
-          fmt::format("{}: there is no space left to compile the program", folder.string()));
-    return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
+std::vector<std::vector<Program>> ProgramBuilder::compilations(const fs::path& folder,
+                                                               const std::string& name,
+                                                               const fs::path& product,
+                                                               std::size_t at_a_time) const {
+  const auto call = [&](std::vector<std::string> more, const fs::path& result) {
+    // What the compiler keeps meanwhile is removed with the folder, however it ends.
+    Program program{{"env", fmt::format("TMPDIR={}", product.parent_path().string())}, folder};
+    program.words.insert(program.words.end(), words_.begin(), words_.end());
+    program.words.insert(program.words.end(), more.begin(), more.end());
+    program.words.insert(program.words.end(), {"-o", result.string()});
+    program.shows_errors = true;
+    return program;
+  };
+  if (cuda_) return {{call({name + ".cu", "runner.cu"}, product)}};
+  std::vector<std::string> linked = library_words(name);
+  std::vector<std::string> sources = kernel_sources_in(folder);
+  if (has_operator_times_ || at_a_time == 1 || sources.empty()) {
+    linked.push_back(has_operator_times_ ? operator_times_source : name + ".cpp");
+    return {{call(linked, product)}};
   }
-  // The digest comes first: a product without the right one is compiled again.
-  LEMMA_RETURN_IF_ERROR(write_file_atomically(digest_file(built), sha256(file_contents(partial))));
-  return rename_over(partial, built);
+  sources.insert(sources.begin(), name + ".cpp");
+  std::vector<Program> compiled;
+  for (const std::string& source : sources) {
+    const fs::path object = product.parent_path() / (source + ".o");
+    std::vector<std::string> more = {"-DSEPARATE_KERNELS", "-c", source};
+    if (!is_kernel_source(source)) more.emplace_back("-O1");  // no loops: it compiles faster
+    compiled.push_back(call(std::move(more), object));
+    linked.push_back(object.string());
+  }
+  return {std::move(compiled), {call(linked, product)}};
+}
+
+namespace {
+
+using CompilerCalls = std::vector<std::vector<Program>>;  // the calls of a list can run together
+
+/// What is said of a compiler that failed.
+tl::unexpected<Error> failure_of(const ProgramRun& run, const fs::path& folder) {
+  if (has_ended_for_want_of_memory(run))
+    return unsupported("there is not enough memory to compile the program");
+  if (is_full(folder))
+    return bad_input(
+        fmt::format("{}: there is no space left to compile the program", folder.string()));
+  return internal_error(fmt::format("{}: the program cannot be compiled", folder.string()));
+}
+
+Result<void> run_compilers(const CompilerCalls& lists, const std::function<bool()>& is_over,
+                           std::size_t at_a_time) {
+  const auto is_too_late = has_passed(ProgramBuilder::most_seconds_to_compile);
+  for (const std::vector<Program>& calls : lists) {
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ProgramRun> runs, run_programs(calls, at_a_time, [&] {
+                             return is_over() || is_too_late();
+                           }));
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (!runs[i].succeeded() && !runs[i].was_stopped)
+        return failure_of(runs[i], calls[i].directory);
+    const auto was_stopped = [](const ProgramRun& run) { return run.was_stopped; };
+    if (std::any_of(runs.begin(), runs.end(), was_stopped))
+      return is_too_late() ? unsupported(fmt::format("the compiler does not end within {:.0f} s",
+                                                     ProgramBuilder::most_seconds_to_compile))
+                           : bad_input("there was no time to compile the program");
+  }
+  return {};
+}
+
+/// Of several programs: the first lists together, the second ones, and so on.
+void append(CompilerCalls& all, CompilerCalls more) {
+  all.resize(std::max(all.size(), more.size()));
+  for (std::size_t i = 0; i < more.size(); ++i)
+    std::move(more[i].begin(), more[i].end(), std::back_inserter(all[i]));
+}
+
+std::size_t compilers_for(std::size_t at_a_time) {
+  return at_a_time != 0 ? at_a_time : std::max(1U, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+Result<void> ProgramBuilder::compile(const fs::path& folder, const std::string& name,
+                                     const fs::path& product, const std::function<bool()>& is_over,
+                                     std::size_t at_a_time) const {
+  at_a_time = compilers_for(at_a_time);
+  return run_compilers(compilations(folder, name, product, at_a_time), is_over, at_a_time);
+}
+
+Result<void> ProgramBuilder::build(const fs::path& folder, const std::function<bool()>& is_over,
+                                   std::size_t at_a_time) const {
+  return build_all({folder}, is_over, at_a_time);
+}
+
+Result<void> ProgramBuilder::build_all(const std::vector<fs::path>& folders,
+                                       const std::function<bool()>& is_over,
+                                       std::size_t at_a_time) const {
+  at_a_time = compilers_for(at_a_time);
+  std::vector<StagedEntry> staged;
+  std::vector<std::pair<fs::path, fs::path>> products;  // where they are made, and their places
+  CompilerCalls calls;
+  for (const fs::path& folder : folders) {
+    fs::path built = folder / product_;
+    if (is_built(built)) continue;
+    // The compiler makes its file anew: the lock is on a folder around it.
+    LEMMA_ASSIGN_OR_RETURN(StagedEntry entry, StagedEntry::directory(folder));
+    staged.push_back(std::move(entry));
+    const fs::path partial = fs::absolute(staged.back().path()) / product_;
+    append(calls, compilations(folder, built_names.name, partial, at_a_time));
+    products.emplace_back(partial, std::move(built));
+  }
+  LEMMA_RETURN_IF_ERROR(run_compilers(calls, is_over, at_a_time));
+  for (const auto& [partial, built] : products) {
+    // The digest comes first: a product without the right one is compiled again.
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(digest_file(built), sha256(file_contents(partial))));
+    LEMMA_RETURN_IF_ERROR(rename_over(partial, built));
+  }
+  return {};
 }
 
 std::vector<interpreter::Tensor> inputs_by_position(

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "backend/emit/emit_program.h"
 #include "backend/program.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "base/result.h"
 #include "interpreter/run.h"
 #include "interpreter/tensor.h"
+#include "system/program.h"
 
 namespace lemma::backend {
 
@@ -51,19 +53,33 @@ class ProgramBuilder {
   /// Sources, written to a folder that is named by what they are and by the compiler; it follows that a program that
   /// is there needs not be built again.
   Result<std::filesystem::path> write(const TaskProgram& program) const;
+  /// The same for several sizes, under another name.
+  Result<std::filesystem::path> write(std::span<const TaskProgram> programs,
+                                      const ProgramNames& names) const;
   /// Compiles what write() wrote, unless that was done. To be called from several threads. `is_over`: asked from time
   /// to time, ends the compiler, which also ends after the most seconds; then, and where the compiler fails, there is an
-  /// error.
-  Result<void> build(const std::filesystem::path& folder,
-                     const std::function<bool()>& is_over) const;
+  /// error. `at_a_time`: so many compilers run at the same time at most (0: one for each processor).
+  Result<void> build(const std::filesystem::path& folder, const std::function<bool()>& is_over,
+                     std::size_t at_a_time = 1) const;
+  /// The same for several programs together.
+  Result<void> build_all(const std::vector<std::filesystem::path>& folders,
+                         const std::function<bool()>& is_over, std::size_t at_a_time) const;
+  /// Compiles the sources of the program of this name in a folder. What is made meanwhile is beside the product.
+  Result<void> compile(const std::filesystem::path& folder, const std::string& name,
+                       const std::filesystem::path& product, const std::function<bool()>& is_over,
+                       std::size_t at_a_time) const;
 
  private:
   ProgramBuilder() = default;
+  /// Calls of compilers: those of a list can run at the same time, and the lists follow each other.
+  std::vector<std::vector<Program>> compilations(const std::filesystem::path& folder,
+                                                 const std::string& name,
+                                                 const std::filesystem::path& product,
+                                                 std::size_t at_a_time) const;
   std::filesystem::path cache_folder_;  // of programs of this kind
   std::string identity_;
-  std::vector<std::string>
-      words_;            // that compile a folder's sources, without the name of the result
-  std::string product_;  // its name
+  std::vector<std::string> words_;  // the compiler and its options
+  std::string product_;             // its name
   std::optional<CudaOptions> cuda_;
   bool has_operator_times_ = false;
 };

@@ -44,7 +44,11 @@ Result<Graph> prepared_graph(const Graph& graph, std::span<const interpreter::Na
 
 Result<Graph> program_graph(const Graph& graph, std::span<const interpreter::NamedTensor> inputs) {
   LEMMA_ASSIGN_OR_RETURN(const Graph concrete, with_sizes(graph, inputs));
-  LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(concrete));
+  return program_graph(concrete);
+}
+
+Result<Graph> program_graph(const Graph& graph) {
+  LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
   return fold_constants(expanded, folding_of(expanded));
 }
 

@@ -14,4 +14,7 @@ Result<Graph> prepared_graph(const Graph& graph, std::span<const interpreter::Na
 /// The same without composite operators, so that what these make of their weights alone is computed too.
 Result<Graph> program_graph(const Graph& graph, std::span<const interpreter::NamedTensor> inputs);
 
+/// The same of a graph whose sizes are fixed.
+Result<Graph> program_graph(const Graph& graph);
+
 }  // namespace lemma::backend

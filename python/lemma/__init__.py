@@ -11,6 +11,7 @@ from ._optimize import Result, Step, optimize, optimize_all, simplify, simplify_
 from ._program import version
 from ._report import Report
 from ._rules import Rule, Verdict, rules, verify_rules
+from ._session import FallbackWarning, Session, Value, compile
 from ._verify import Comparison, verify
 
 __version__ = version()
@@ -20,15 +21,19 @@ __all__ = [
     "Comparison",
     "Difference",
     "Error",
+    "FallbackWarning",
     "InputError",
     "Inspection",
     "InternalError",
     "Report",
     "Result",
     "Rule",
+    "Session",
     "Step",
     "UnsupportedError",
+    "Value",
     "Verdict",
+    "compile",
     "diff",
     "inspect",
     "optimize",

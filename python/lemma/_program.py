@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
@@ -60,9 +60,15 @@ def _read_both(process: subprocess.Popen[str], on_line: Callable[[str], None]) -
     return "".join(output), "".join(said)
 
 
-def run(words: Sequence[str], accepted: Collection[int] = (0,), on_line: Callable[[str], None] | None = None) -> str:
+def run(
+    words: Sequence[str],
+    accepted: Collection[int] = (0,),
+    on_line: Callable[[str], None] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> str:
     """The standard output of `lemma WORDS...`. Another exit code is raised as an exception; an exception in the
-    meantime (KeyboardInterrupt) ends the program. `on_line` takes the lines for people as they come."""
+    meantime (KeyboardInterrupt) ends the program. `on_line` takes the lines for people as they come. `environment`: variables
+    in place of those of this process."""
     try:
         process = subprocess.Popen(
             [str(_PROGRAMS / "lemma"), *words],
@@ -72,7 +78,7 @@ def run(words: Sequence[str], accepted: Collection[int] = (0,), on_line: Callabl
             encoding="utf-8",
             errors="replace",
             # It ends with this process, also if this one is killed.
-            env={**_environment(), "LEMMA_PARENT": str(os.getpid())},
+            env={**_environment(), **(environment or {}), "LEMMA_PARENT": str(os.getpid())},
             start_new_session=True,
         )
     except OSError as error:
@@ -89,9 +95,12 @@ def run(words: Sequence[str], accepted: Collection[int] = (0,), on_line: Callabl
 
 
 def run_for_json(
-    words: Sequence[str], accepted: Collection[int] = (0,), on_line: Callable[[str], None] | None = None
+    words: Sequence[str],
+    accepted: Collection[int] = (0,),
+    on_line: Callable[[str], None] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Any:
-    output = run([*words, "--json"], accepted, on_line)
+    output = run([*words, "--json"], accepted, on_line, environment)
     try:
         return json.loads(output)
     except ValueError as error:

@@ -127,6 +127,7 @@ COMMANDS = [
             readers=read_back(*FOLDER), results=FOLDER),
     Command("emit", one_model, "emit model.onnx -o program --replace --threads 2 --timeline timeline.svg "
             "--trace steps.trace"),
+    Command("compile", one_model, "compile model.onnx -o program --replace --threads 2"),
     Command("emit_cuda", one_model, "emit model.onnx --target cuda -o program --replace"),
     Command("inspect", one_model, "inspect model.onnx --dot picture.dot", optional=("picture.svg",)),
     Command("diff", both_versions, "diff before.onnx after.onnx --html page.html", exit=4),

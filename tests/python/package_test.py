@@ -141,6 +141,14 @@ def check_types(package, environment):
         environment={**environment, "MYPYPATH": str(ROOT / "python")})
 
 
+def has_sessions(environment, python):
+    """Whether there is what compiled models are compared with."""
+    result = subprocess.run([python, "-c", "import numpy, onnxruntime"], env=environment, capture_output=True)
+    if result.returncode != 0:
+        print("sessions are not tested: numpy or ONNX Runtime is not installed")
+    return result.returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build-folder", required=True, type=pathlib.Path)
@@ -182,6 +190,9 @@ def main():
         environment |= {"PYTHONPATH": site, "LEMMA_EXAMPLE": str(ROOT / "examples" / "two_layer.onnx")}
         result = subprocess.run([python, HERE / "test_lemma.py"], env=environment, cwd=scratch)
         require(result.returncode == 0, "tests of the module failed")
+        if has_sessions(environment, python):
+            result = subprocess.run([python, HERE / "test_session.py"], env=environment, cwd=scratch)
+            require(result.returncode == 0, "tests of sessions failed")
         check_types(package, {**environment, "PYTHONPATH": ""})
 
         run(*pip, "uninstall", "--yes", "lemma", environment={**environment, "PYTHONPATH": ""})

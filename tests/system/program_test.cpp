@@ -230,5 +230,47 @@ TEST(Program, it_ends_with_its_supervisor) {
   EXPECT_EQ(end->signal, SIGKILL);
 }
 
+TEST(Programs, their_ends_come_in_their_order) {
+  const std::vector<Program> programs = {shell("sleep 0.2; echo slow"), shell("echo quick"),
+                                         shell("echo last")};
+  const auto runs = run_programs(programs, 2, never);
+  ASSERT_TRUE(runs);
+  ASSERT_EQ(runs->size(), 3U);
+  EXPECT_EQ((*runs)[0].output, "slow\n");
+  EXPECT_EQ((*runs)[1].output, "quick\n");
+  EXPECT_EQ((*runs)[2].output, "last\n");
+  for (const ProgramRun& run : *runs) EXPECT_TRUE(run.succeeded());
+  EXPECT_TRUE(run_programs({}, 2, never)->empty());
+}
+
+TEST(Programs, no_more_run_than_may) {
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(folder.good());
+  // A folder cannot be made twice.
+  const Program program = shell("mkdir " + (folder.path() / "busy").string() +
+                                " && sleep 0.05 && rmdir " + (folder.path() / "busy").string());
+  const auto runs = run_programs({program, program, program}, 1, never);
+  ASSERT_TRUE(runs);
+  for (const ProgramRun& run : *runs) EXPECT_TRUE(run.succeeded());
+}
+
+TEST(Programs, a_failure_ends_the_others) {
+  const auto runs =
+      run_programs({shell("sleep 600"), shell("exit 3"), shell("echo never")}, 2, never);
+  ASSERT_TRUE(runs);
+  EXPECT_TRUE((*runs)[0].was_stopped);
+  EXPECT_EQ((*runs)[1].exit_status, 3);
+  EXPECT_FALSE((*runs)[1].was_stopped);
+  EXPECT_TRUE((*runs)[2].was_stopped);
+  EXPECT_EQ((*runs)[2].output, "");
+}
+
+TEST(Programs, they_end_when_it_is_over) {
+  const auto runs = run_programs({shell("sleep 600"), shell("sleep 600"), shell("sleep 600")}, 2,
+                                 has_passed(0.1));
+  ASSERT_TRUE(runs);
+  for (const ProgramRun& run : *runs) EXPECT_TRUE(run.was_stopped);
+}
+
 }  // namespace
 }  // namespace lemma

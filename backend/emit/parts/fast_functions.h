@@ -26,6 +26,7 @@
 #error "compile so that float and double have no excess precision (-msse2 -mfpmath=sse on x86)"
 #endif
 
+namespace {
 namespace fast {
 
 /// a * b + c, rounded once where the processor has an instruction for it: said here and not left to the compiler, which
@@ -362,3 +363,4 @@ inline float atanh(float x) {
 #endif
 
 }  // namespace fast
+}  // namespace
