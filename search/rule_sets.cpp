@@ -72,10 +72,10 @@ Result<void> add_layouts(const Graph& graph, std::span<const Substitution> rules
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> given,
                                const OperatorCosts& costs, std::string_view runtime,
                                const RuleNames& bitwise, bool has_layouts,
-                               std::span<const std::int64_t> target_values) {
+                               std::span<const std::int64_t> target_values, bool takes_partial) {
   RuleSets sets;
   const std::vector<Substitution> rules = with_roles(given);
-  sets.relevant = relevant_rules(graph, rules, runtime);
+  sets.relevant = relevant_rules(graph, rules, runtime, takes_partial);
   sets.recurrences = recurrence_rules(sets.relevant);
   sets.general = for_egraphs(sets.relevant, recurrence_rules(rules));
   for (RuleSet* set : {&sets.all, &sets.saving, &sets.refining, &sets.folding_weights})

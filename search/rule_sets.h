@@ -35,10 +35,12 @@ struct RuleSets {
 };
 
 /// `runtime`: the target, if it is one (search/rule_subset.h). `bitwise`: the rules of this rounding class.
-/// `has_layouts`: the target computes in blocks of channels (search/blocked_layout.h). `target_values`: SearchOptions.
+/// `has_layouts`: the target computes in blocks of channels (search/blocked_layout.h). `target_values`,
+/// `takes_partial`: SearchOptions.
 Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution> rules,
                                const OperatorCosts& costs, std::string_view runtime,
                                const RuleNames& bitwise, bool has_layouts = false,
-                               std::span<const std::int64_t> target_values = {});
+                               std::span<const std::int64_t> target_values = {},
+                               bool takes_partial = false);
 
 }  // namespace lemma

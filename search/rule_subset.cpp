@@ -22,8 +22,11 @@ bool is_for_runtime(const Substitution& rule, std::string_view runtime) {
 }
 
 std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> given,
-                                         std::string_view runtime) {
+                                         std::string_view runtime, bool takes_partial) {
   std::vector<Substitution> rules = with_roles(given);
+  if (!takes_partial)
+    std::erase_if(rules,
+                  [](const Substitution& rule) { return has_role(rule, RuleRole::partial); });
   std::vector<bool> present(all_operators().size(), false);
   for (const NodeId id : graph.live_nodes())
     if (graph.node(id).kind == NodeKind::operation) present[graph.node(id).op.v] = true;
