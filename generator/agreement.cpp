@@ -34,10 +34,16 @@ class Agreement {
     const SetOperator& op = table_.set().operators[node.op];
     const auto& names = options_.targets;
     const bool is_named = names.empty()
-                              ? op.tells_weights_apart
+                              ? takes_images_and_weights(op)
                               : std::find(names.begin(), names.end(), op.name) != names.end();
     return is_named && op.pattern.left.size() == 1 &&
            table_.uses_first_inputs(table_.inputs_of(node.operands));
+  }
+
+  static bool takes_images_and_weights(const SetOperator& op) {
+    const auto is_weight = [](const RuleInput& input) { return input.weight; };
+    return std::any_of(op.pattern.inputs.begin(), op.pattern.inputs.end(), is_weight) &&
+           !std::all_of(op.pattern.inputs.begin(), op.pattern.inputs.end(), is_weight);
   }
 
   /// Classes of the target's type over its inputs, of which a part equals it.

@@ -18,7 +18,7 @@
 namespace lemma::generator {
 
 struct AgreementOptions {
-  /// Names of operators; empty: those that tell weights apart (generator/operator_set.h).
+  /// Names of operators; empty: those with an operand that is a weight and one that is not.
   std::vector<std::string> targets;
   double least_share = 0.4;  // of the elements that have to agree
   std::size_t most_operators = 0;

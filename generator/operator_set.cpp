@@ -259,7 +259,8 @@ class SetParser {
         if (const auto value = size->constant())
           result.chosen.emplace_back(condition.arguments[0].name, *value);
     }
-    result.tells_weights_apart =
+    set_.tells_weights_apart =
+        set_.tells_weights_apart ||
         std::any_of(rule.inputs.begin(), rule.inputs.end(),
                     [](const RuleInput& input) { return input.weight; });
     result.enumerated.conditions.clear();

@@ -17,8 +17,8 @@
 //
 // An operator is written as a rule is (rule_language/substitution.h), with one side only. The shapes of its
 // operands say where it can be applied, and name the sizes: in a rule n and p are any sizes,
-// although only n == p is enumerated. An operand that is declared a weight is computed from weights alone, and
-// the operands beside it are not. An operator counts as one, whatever it is made of.
+// although only n == p is enumerated. Where some operand of the set is declared a weight, `weight k : [...]`, such operands
+// are computed from weights alone, and all others are not. An operator counts as one, whatever it is made of.
 
 #include <filesystem>
 #include <string>
@@ -44,8 +44,6 @@ struct SetOperator {
   Substitution enumerated;
   /// What `where` chooses, one number each.
   std::vector<std::pair<std::string, std::int64_t>> chosen;
-  /// Some operand is declared a weight: it is one, and another operand is not.
-  bool tells_weights_apart = false;
   /// Exchanging the two operands changes nothing, by the record's flag.
   bool commutative = false;
 };
@@ -58,6 +56,8 @@ struct OperatorSet {
   std::size_t most_operators = 2;    // of a term, unless the options say otherwise
   /// The choices of `where` become parameters of rules that only one side may bind.
   bool has_free_factors = false;
+  /// Some operand is declared a weight: then such operands are computed from weights alone, and all others are not.
+  bool tells_weights_apart = false;
 };
 
 inline constexpr std::size_t most_operands = 3;

@@ -167,13 +167,15 @@ std::vector<char> TermTable::agreement(ClassId a, ClassId b) const {
 }
 
 bool TermTable::fits_weights(std::uint32_t op, const Operands& operands) const {
-  const SetOperator& known = set_.operators[op];
-  if (!known.tells_weights_apart) return true;
-  for (std::size_t i = 0; i < known.pattern.inputs.size(); ++i) {
-    const bool is_weight = (classes_[operands[i]].inputs & ~weight_bits_) == 0;
-    if (is_weight != known.pattern.inputs[i].weight) return false;
-  }
+  for (std::size_t i = 0; i < set_.operators[op].pattern.inputs.size(); ++i)
+    if (!fits_weight(op, i, operands[i])) return false;
   return true;
+}
+
+bool TermTable::fits_weight(std::uint32_t op, std::size_t operand, ClassId id) const {
+  const bool is_weight = (classes_[id].inputs & ~weight_bits_) == 0;
+  return !set_.tells_weights_apart ||
+         is_weight == set_.operators[op].pattern.inputs[operand].weight;
 }
 
 Operands TermTable::normalized(std::uint32_t op, Operands operands) const {

@@ -146,9 +146,10 @@ class TermTable {
 
   /// Where two classes of one type have equal elements, for all choices of the inputs.
   std::vector<char> agreement(ClassId a, ClassId b) const;
-  /// Whether operands that the operator calls weights are computed from weights alone, and the operands beside them
-  /// are not.
+  /// Whether operands that are declared weights are computed from weights alone, and the others are not, in a set that
+  /// tells them apart.
   bool fits_weights(std::uint32_t op, const Operands& operands) const;
+  bool fits_weight(std::uint32_t op, std::size_t operand, ClassId id) const;
 
   /// A node among those kept.
   std::optional<TermNodeId> find(std::uint32_t op, std::uint32_t output,
