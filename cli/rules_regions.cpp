@@ -24,9 +24,8 @@ struct RegionArguments {
 Json region_json(const partial::FoundRegion& found) {
   Json boxes = Json::array();
   for (const partial::ProvedBox& box : found.correction.boxes)
-    boxes.push_back({{"box", partial::text(box.box)},
-                     {"claim", text(box.claim)},
-                     {"cases", box.proof.cases}});
+    boxes.push_back(
+        {{"box", partial::text(box.box)}, {"claim", text(box.claim)}, {"cases", box.proof.cases}});
   return {{"rule", found.correction.rule.name},
           {"target", found.target},
           {"operators", found.operators},
@@ -57,8 +56,8 @@ std::string rules_text(const partial::FoundRegions& regions) {
   std::string result;
   for (const partial::FoundRegion& found : regions.found) {
     for (const partial::ProvedBox& box : found.correction.boxes)
-      result += fmt::format("# {} equals the other term on {}.\n", found.target,
-                            partial::text(box.box));
+      result +=
+          fmt::format("# {} equals the other term on {}.\n", found.target, partial::text(box.box));
     result += text(found.correction.rule) + "\n";
   }
   return result;
@@ -79,21 +78,24 @@ Result<std::string> run(const RegionArguments& arguments) {
     LEMMA_RETURN_IF_ERROR(
         write_file_atomically(arguments.record, record_of(set, regions).dump(1) + "\n"));
   return fmt::format(
-      "{} terms, {} equal a target in part, {} have a region that is proved for all sizes; {:.1f} s\n",
+      "{} terms, {} equal a target in part, {} have a region that is proved for all sizes; {:.1f} "
+      "s\n",
       regions.statistics.evaluated, regions.partial_terms, regions.found.size(), regions.seconds);
 }
 
 }  // namespace
 
 void add_rules_regions(CLI::App& rules_command, ExitCode& exit_code) {
-  auto* command = rules_command.add_subcommand(
-      "regions",
-      "find terms that equal an operator of a set on a part of its output, and write rules that correct them");
+  auto* command =
+      rules_command.add_subcommand("regions",
+                                   "find terms that equal an operator of a set on a part of its "
+                                   "output, and write rules that correct them");
   auto arguments = std::make_shared<RegionArguments>();
   command->add_option("--set", arguments->set, "name of a shipped operator set, or a file")
       ->required();
-  command->add_option("--target", arguments->options.targets,
-                      "operator of the set to look for (may be repeated; otherwise those with a weight)");
+  command->add_option(
+      "--target", arguments->options.targets,
+      "operator of the set to look for (may be repeated; otherwise those with a weight)");
   command
       ->add_option("--least-share", arguments->options.least_share,
                    "share of the elements that has to agree")

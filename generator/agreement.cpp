@@ -145,7 +145,8 @@ std::vector<std::vector<long double>> contents_of(const Tape& tape, std::uint64_
 /// What came of one choice of sizes.
 struct Trial {
   std::optional<SizedMask> mask;
-  bool is_wrong = false;  // the right side is not well typed where the left side is, or has another type
+  bool is_wrong =
+      false;  // the right side is not well typed where the left side is, or has another type
 };
 
 Trial tried(const Substitution& rule, std::uint64_t seed) {
@@ -172,8 +173,7 @@ Trial tried(const Substitution& rule, std::uint64_t seed) {
       if (outputs[0][i] != outputs[1][i]) mask.agrees[i] = 0;
   }
   for (const auto& [name, size] : bindings.dimensions) mask.sizes[name] = size;
-  for (const auto& [name, size] : bindings.parameters)
-    mask.sizes[name] = std::get<Dimension>(size);
+  for (const auto& [name, size] : bindings.parameters) mask.sizes[name] = std::get<Dimension>(size);
   return {std::move(mask), false};
 }
 

@@ -29,11 +29,11 @@ struct AgreementOptions {
 /// The target on the left, and a term that equals it in some elements, but not in all.
 struct PartialCandidate {
   Candidate candidate;
-  std::string target;            // name of the operator
+  std::string target;  // name of the operator
   std::vector<std::int64_t> sizes;
-  std::vector<char> agrees;      // by element
-  double share = 0;              // of those that agree
-  std::size_t operators = 0;     // of the other term
+  std::vector<char> agrees;   // by element
+  double share = 0;           // of those that agree
+  std::size_t operators = 0;  // of the other term
 };
 
 struct PartialTerms {

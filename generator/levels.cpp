@@ -126,8 +126,9 @@ Result<void> TermTable::add_level(std::size_t cost, const Options& options) {
     const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
     const ClassValues classes{&values_, &offsets_, &weights_};
     std::vector<KeptTerms> kept(end - begin);
-    parallel_for(kept.size(), options.threads,
-                 [&](std::size_t i) { kept[i] = evaluate_to_keep(pieces[begin + i], *this, classes); });
+    parallel_for(kept.size(), options.threads, [&](std::size_t i) {
+      kept[i] = evaluate_to_keep(pieces[begin + i], *this, classes);
+    });
     for (std::size_t i = begin; i < end; ++i) {
       builder.add(*pieces[i].plan, kept[i - begin]);
       kept[i - begin] = {};

@@ -130,7 +130,8 @@ class SetParser {
     if (words[0] == "limit") return parse_limit(words);
     if (words[0] == "free") return parse_free(words);
     if (words[0] == "input" || words[0] == "weight") return parse_inputs(words);
-    return error(fmt::format("'{}' is none of: set, input, weight, limit, free, operator", words[0]));
+    return error(
+        fmt::format("'{}' is none of: set, input, weight, limit, free, operator", words[0]));
   }
 
   Result<void> begin_operator(const std::vector<std::string_view>& words) {
@@ -259,10 +260,9 @@ class SetParser {
         if (const auto value = size->constant())
           result.chosen.emplace_back(condition.arguments[0].name, *value);
     }
-    set_.tells_weights_apart =
-        set_.tells_weights_apart ||
-        std::any_of(rule.inputs.begin(), rule.inputs.end(),
-                    [](const RuleInput& input) { return input.weight; });
+    set_.tells_weights_apart = set_.tells_weights_apart ||
+                               std::any_of(rule.inputs.begin(), rule.inputs.end(),
+                                           [](const RuleInput& input) { return input.weight; });
     result.enumerated.conditions.clear();
     rule.conditions.clear();
     result.pattern = std::move(rule);

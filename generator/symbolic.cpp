@@ -9,6 +9,7 @@
 #include "generator/equations.h"
 #include "generator/free_factors.h"
 #include "rule_language/substitution_analysis.h"
+#include "rule_language/substitution_use.h"
 
 namespace lemma::generator {
 namespace {
@@ -438,9 +439,12 @@ class RuleMaker {
     for (const bool may_subtract : {false, true}) {
       if (may_subtract && !subtracted_) break;
       may_subtract_ = may_subtract;
-      if (attempt(Generality::free, {})) return std::move(result_);
-      if (table_.set().has_free_factors && attempt(Generality::equal_sizes, {}))
+      if (table_.set().has_free_factors) {
+        attempt_with_factors();
+        if (most_variables_ > 0) return std::move(best_);
+      } else if (attempt(Generality::free, {})) {
         return std::move(result_);
+      }
       for (const auto& pair : pairs)
         if (attempt(Generality::equal_sizes, {pair})) return std::move(result_);
       if (attempt(Generality::as_enumerated, {})) return std::move(result_);
@@ -450,6 +454,27 @@ class RuleMaker {
   }
 
  private:
+  /// A product can meet another one in several ways, some of which make sizes equal that need not be: all are
+  /// tried, and the rule with the most variables is taken.
+  void attempt_with_factors() {
+    for (const Generality generality : {Generality::free, Generality::equal_sizes})
+      for (const auto* first : {&candidate_.left, &candidate_.right}) {
+        const std::vector<std::uint32_t> order = terms_from(*first);
+        Choices choices;
+        for (int tries = 0; tries < 32; ++tries) {
+          if (attempt_once(generality, {}, order, choices)) keep_if_better();
+          if (!choices.next()) break;
+        }
+      }
+  }
+
+  void keep_if_better() {
+    const std::size_t variables = variable_names(result_.rule).size() + 1;
+    if (variables <= most_variables_) return;
+    most_variables_ = variables;
+    best_ = result_;
+  }
+
   bool attempt(Generality generality, const Merges& merges) {
     for (const auto* first : {&candidate_.left, &candidate_.right})
       if (attempt(generality, merges, terms_from(*first))) return true;
@@ -468,16 +493,21 @@ class RuleMaker {
                const std::vector<std::uint32_t>& order) {
     Choices choices;
     for (int tries = 0; tries < 32; ++tries) {
-      Symbols symbols(table_, candidate_, chosen_sizes(generality), choices);
-      if (!symbols.solve(merges, order)) {
-        if (failure_.reason.empty()) failure_.reason = "its sizes cannot be unified";
-      } else if (holds(symbols)) {
-        result_.generality = generality;
-        return true;
-      }
+      if (attempt_once(generality, merges, order, choices)) return true;
       if (!choices.next()) return false;
     }
     return false;
+  }
+
+  bool attempt_once(Generality generality, const Merges& merges,
+                    const std::vector<std::uint32_t>& order, Choices& choices) {
+    Symbols symbols(table_, candidate_, chosen_sizes(generality), choices);
+    if (!symbols.solve(merges, order)) {
+      if (failure_.reason.empty()) failure_.reason = "its sizes cannot be unified";
+      return false;
+    }
+    result_.generality = generality;
+    return holds(symbols);
   }
 
   ChosenSizes chosen_sizes(Generality generality) const {
@@ -527,7 +557,8 @@ class RuleMaker {
   std::string name_;
   const RuleJudge& judge_;
   bool is_directed_;
-  SymbolicRule result_;
+  SymbolicRule result_, best_;
+  std::size_t most_variables_ = 0;  // of the best one, and one more; 0: there is none
   SymbolicFailure failure_;
   std::vector<std::string> tried_;
   /// Sizes that are differences fit few tensors; without them there may be a rule that says more.

@@ -8,6 +8,7 @@
 #include "partial/halo.h"
 #include "partial/rule_sizes.h"
 #include "rule_language/substitution_analysis.h"
+#include "rule_language/substitution_use.h"
 
 namespace lemma::partial {
 namespace {
@@ -174,22 +175,28 @@ verifier::IndexProof proof_with_defined_inputs(Substitution& rule) {
   return verifier::prove_by_index(rule);
 }
 
-Correction corrected(Substitution partial, Region region) {
-  constexpr std::int64_t most_margin = 2;
-  Correction result;
-  partial.bidirectional = false;
-  const Substitution given = partial;
-  const Region fitted = region;
-  for (std::int64_t margin = 0; margin <= most_margin; ++margin) {
-    partial = given;
-    region = smaller(fitted, margin);
-    if (!make_room(partial, region)) {
-      result.reason = "no sizes are large enough for the parts";
-      return result;
-    }
-    result.reason = prove_boxes(partial, region, result.boxes);
-    if (result.reason.empty()) break;
+namespace {
+
+/// Variables that are taken to be positive: none, each one by itself, and all.
+std::vector<Shifts> positive_variables(const Substitution& rule) {
+  std::vector<Shifts> result = {{}};
+  Shifts all;
+  for (const std::string& name : variable_names(rule)) {
+    result.push_back({{name, 1}});
+    all[name] = 1;
   }
+  result.push_back(std::move(all));
+  return result;
+}
+
+/// The rule of one region, with the proofs of its boxes and its own.
+Correction correction_on(Substitution partial, Region region) {
+  Correction result;
+  if (!make_room(partial, region)) {
+    result.reason = "no sizes are large enough for " + text(boxes_of(region).front());
+    return result;
+  }
+  result.reason = prove_boxes(partial, region, result.boxes);
   if (!result.reason.empty()) return result;
   result.region = region;
   result.rule = assembled_rule(partial, region);
@@ -199,6 +206,26 @@ Correction corrected(Substitution partial, Region region) {
   }
   const verifier::IndexProof proof = proof_with_defined_inputs(result.rule);
   if (!proof.proved) result.reason = "the parts together: " + proof.reason;
+  return result;
+}
+
+}  // namespace
+
+Correction corrected(Substitution partial, Region region) {
+  constexpr std::int64_t most_margin = 2;
+  Correction result;
+  partial.bidirectional = false;
+  std::string first_reason;
+  for (std::int64_t margin = 0; margin <= most_margin; ++margin)
+    for (const Shifts& positive : positive_variables(partial)) {
+      Substitution rule = partial;
+      Region less = smaller(region, margin);
+      shift(rule, less, positive);
+      result = correction_on(std::move(rule), std::move(less));
+      if (result.reason.empty()) return result;
+      if (first_reason.empty()) first_reason = result.reason;
+    }
+  result.reason = first_reason;
   return result;
 }
 

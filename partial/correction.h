@@ -29,7 +29,7 @@ struct Correction {
 /// `partial` has the target on the left and the other term on the right, one output, and is true on `region`
 /// at some choices of sizes. Boxes that have no proof are made smaller by one or two indices at each
 /// side that is not a border; if that does not help either, there is no rule. Variables get the least values for which no part is smaller
-/// than nothing.
+/// than nothing; if there is no proof, one of them, or all, are taken to be positive.
 Correction corrected(Substitution partial, Region region);
 
 /// The rule as the index prover takes it: inputs of which the right side reads more elements than the left side are declared

@@ -84,14 +84,13 @@ Result<FoundRegions> find_regions(const generator::OperatorSet& set,
   const Clock clock;
   FoundRegions result;
   LEMMA_RETURN_IF_ERROR(generator::find_partial_terms(
-      set, options,
-      [&](const generator::TermTable& table, const generator::PartialTerms& terms) {
+      set, options, [&](const generator::TermTable& table, const generator::PartialTerms& terms) {
         result.statistics = terms.statistics;
         result.partial_terms = terms.candidates.size();
         std::vector<Outcome> outcomes(terms.candidates.size());
         parallel_for(outcomes.size(), options.threads, [&](std::size_t i) {
-          outcomes[i] = outcome_of(table, terms.candidates[i],
-                                   fmt::format("{}_region_{}", set.name, i));
+          outcomes[i] =
+              outcome_of(table, terms.candidates[i], fmt::format("{}_region_{}", set.name, i));
         });
         // Terms that differ for the sizes of the set may be one for all.
         std::set<std::string> seen;

@@ -17,7 +17,7 @@ struct FoundRegion {
   std::size_t operators = 0;  // of the other term
   Substitution claim;         // the other term in place of the target: true on the region only
   Correction correction;
-  double seconds = 0;         // for sizes, region and proofs
+  double seconds = 0;  // for sizes, region and proofs
 };
 
 /// A term that agrees in part, of which no rule came.

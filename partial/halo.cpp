@@ -33,11 +33,12 @@ struct Windows {
 Window window_of(const Interval& part, const Windows& windows, std::vector<Dimension>& needed) {
   Window result;
   const Dimension first = part.begin * windows.stride - windows.before;
-  const Dimension past = (part.end - 1) * windows.stride +
-                         windows.dilation * (windows.kernel - 1) + 1 - windows.before;
+  const Dimension past = (part.end - 1) * windows.stride + windows.dilation * (windows.kernel - 1) +
+                         1 - windows.before;
   const Dimension rest = windows.extent - past;
   const bool at_begin = part.begin.is(0);
-  const bool at_end = rest == Dimension(0) - windows.after || (rest.is_constant() && rest.offset() < 0);
+  const bool at_end =
+      rest == Dimension(0) - windows.after || (rest.is_constant() && rest.offset() < 0);
   result.read.begin = at_begin ? Dimension(0) : first;
   result.before = at_begin ? windows.before : Dimension(0);
   result.read.end = at_end ? windows.extent : past;
@@ -127,7 +128,8 @@ TermId sliced(Substitution& rule, TermId term, const std::vector<Part>& parts) {
   }
   RuleTerm slice;
   slice.op = operator_named("Slice");
-  slice.attributes = {{"axes", list_of(axes)}, {"ends", list_of(ends)}, {"starts", list_of(starts)}};
+  slice.attributes = {
+      {"axes", list_of(axes)}, {"ends", list_of(ends)}, {"starts", list_of(starts)}};
   slice.operands = {term};
   return added(rule, std::move(slice));
 }

@@ -100,13 +100,13 @@ std::optional<std::int64_t> value_at(const Dimension& size, const SizedMask& mas
   return substitute(size, mask.sizes).constant();
 }
 
-/// Expressions that a bound may be, the simplest first: numbers, the extent less a number, and a variable or a product
-/// of two of them, once or a few times, with a number.
-std::vector<Dimension> bounds_to_try(const Dimension& extent, const SizedMask& mask) {
+/// Expressions that a bound may be, the simplest kind first: numbers, the extent less a number, and a variable or a
+/// product of two of them, once or a few times, with a number.
+std::vector<std::vector<Dimension>> bounds_to_try(const Dimension& extent, const SizedMask& mask) {
   constexpr std::int64_t most_offset = 4, most_times = 3;
-  std::vector<Dimension> result;
-  for (std::int64_t i = 0; i <= most_offset; ++i) result.emplace_back(i);
-  for (std::int64_t i = 0; i <= most_offset; ++i) result.push_back(extent - i);
+  std::vector<std::vector<Dimension>> kinds(3);
+  for (std::int64_t i = 0; i <= most_offset; ++i) kinds[0].emplace_back(i);
+  for (std::int64_t i = 0; i <= most_offset; ++i) kinds[1].push_back(extent - i);
   std::vector<Dimension> parts;
   for (const auto& [name, size] : mask.sizes) parts.push_back(Dimension::symbol(name));
   const std::size_t variables = parts.size();
@@ -117,8 +117,8 @@ std::vector<Dimension> bounds_to_try(const Dimension& extent, const SizedMask& m
   for (const Dimension& part : parts)
     for (std::int64_t times = 1; times <= most_times; ++times)
       for (std::int64_t offset = -most_offset; offset <= most_offset; ++offset)
-        result.push_back(part * times + offset);
-  return result;
+        kinds[2].push_back(part * times + offset);
+  return kinds;
 }
 
 /// A bound of an interval at one choice of sizes.
@@ -127,27 +127,40 @@ struct Observed {
   std::int64_t bound = 0;
 };
 
-/// The expression that leaves out the fewest indices and has none that disagrees: at least what was observed for a
-/// beginning, at most that for an end.
+/// An expression for a bound, and how many indices it leaves out at all choices of sizes together.
+struct FittedBound {
+  Dimension expression;
+  std::int64_t loss = 0;
+};
+
+/// The loss of an expression: it is at least what was observed for a beginning, at most that for an end.
+std::optional<std::int64_t> loss_of(const Dimension& expression,
+                                    const std::vector<Observed>& observed, bool is_end) {
+  std::int64_t loss = 0;
+  for (const Observed& choice : observed) {
+    const auto value = value_at(expression, *choice.mask);
+    if (!value) return std::nullopt;
+    const std::int64_t lost = is_end ? choice.bound - *value : *value - choice.bound;
+    if (lost < 0) return std::nullopt;
+    loss += lost;
+  }
+  return loss;
+}
+
+/// The expression that leaves out the fewest indices. A simpler kind is taken if it leaves out no more than one at each
+/// choice of sizes: at some of them, such as a single image, the sides agree by chance on more.
 std::optional<Dimension> fitted_bound(const std::vector<Observed>& observed,
                                       const Dimension& extent, bool is_end) {
-  std::optional<Dimension> best;
-  std::int64_t least_loss = 0;
-  for (const Dimension& expression : bounds_to_try(extent, *observed.front().mask)) {
-    std::int64_t loss = 0;
-    bool fits = true;
-    for (const Observed& choice : observed) {
-      const auto value = value_at(expression, *choice.mask);
-      const std::int64_t lost = value ? (is_end ? choice.bound - *value : *value - choice.bound) : -1;
-      fits = fits && lost >= 0;
-      loss += lost;
+  std::optional<FittedBound> best;
+  for (const auto& kind : bounds_to_try(extent, *observed.front().mask)) {
+    for (const Dimension& expression : kind) {
+      const auto loss = loss_of(expression, observed, is_end);
+      if (loss && (!best || *loss < best->loss)) best = {expression, *loss};
     }
-    if (fits && (!best || loss < least_loss)) {
-      best = expression;
-      least_loss = loss;
-    }
+    if (best && best->loss <= static_cast<std::int64_t>(observed.size())) break;
   }
-  return best;
+  if (!best) return std::nullopt;
+  return best->expression;
 }
 
 /// The indices of a box at one choice of sizes; nothing if it has no elements there.
@@ -192,8 +205,8 @@ class RegionFit {
     for (std::size_t axis = 0; axis < extents_.size(); ++axis) {
       auto intervals = intervals_of(axis);
       if (!intervals) return std::nullopt;
-      is_everything = is_everything && intervals->size() == 1 &&
-                      is_whole(intervals->front(), extents_[axis]);
+      is_everything =
+          is_everything && intervals->size() == 1 && is_whole(intervals->front(), extents_[axis]);
       region.axes.push_back(std::move(*intervals));
     }
     if (is_everything || !agrees_everywhere(region)) return std::nullopt;

@@ -89,10 +89,10 @@ Result<SearchResult> folded(const SearchContext& context, Candidates& all) {
 Result<SearchResult> search(const Graph& graph, std::span<const Substitution> given,
                             const OperatorCosts& costs, const SearchOptions& options) {
   const Deadline deadline = Deadline::after(options.time_limit_seconds);
-  LEMMA_ASSIGN_OR_RETURN(const RuleSets rules,
-                         rule_sets_for(graph, given, costs, options.runtime, options.bitwise_rules,
-                                       options.has_layouts, options.target_values,
-                                       options.takes_partial));
+  LEMMA_ASSIGN_OR_RETURN(
+      const RuleSets rules,
+      rule_sets_for(graph, given, costs, options.runtime, options.bitwise_rules,
+                    options.has_layouts, options.target_values, options.takes_partial));
   SearchProgress progress(options);
   const SearchContext context{
       graph, costs, options, rules, progress, deadline, count_operators(graph)};

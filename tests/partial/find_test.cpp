@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/generator/helpers.h"
+#include "verifier/prover/sampling.h"
 
 namespace lemma::partial {
 namespace {
@@ -41,14 +42,54 @@ FoundRegions regions_of(const std::string& set) {
 
 TEST(FindRegions, SequencesBesideEachOther) {
   const FoundRegions regions = regions_of(sequences);
-  for (const OpenRegion& open : regions.open)
-    std::cout << open.target << "\n" << open.claim << open.reason << "\n";
-  ASSERT_EQ(regions.found.size(), 1U);
+  ASSERT_EQ(regions.found.size(), 1U) << (regions.open.empty() ? "" : regions.open[0].reason);
   const FoundRegion& found = regions.found.front();
-  std::cout << text(found.claim) << "\n" << text(found.correction.rule) << "\n";
   ASSERT_EQ(found.correction.boxes.size(), 1U);
-  EXPECT_TRUE(found.correction.boxes.front().proof.proved);
+  EXPECT_EQ(text(found.correction.boxes.front().box), "[0, n0 + 1) x [0, n3) x [1, n2 + 1)");
+  // The sizes for which all parts exist, and the margin of each border.
+  const std::string rule = text(found.correction.rule);
+  for (const char* part : {"u : [n0 + 1, n1, n2 + 2]", "Concat{axis=2}", "pads=[1, 0]",
+                           "pads=[0, 1]", "Slice{axes=[2], ends=[2], starts=[0]}(u)",
+                           "Slice{axes=[2], ends=[n2 + 2], starts=[n2]}(u)"})
+    EXPECT_NE(rule.find(part), std::string::npos) << part << "\n" << rule;
   EXPECT_TRUE(verifier::prove_by_index(found.correction.rule).proved);
+  EXPECT_FALSE(verifier::prove_by_index(found.claim).proved) << "it is not true everywhere";
+}
+
+/// Regions and rules for all sizes are the same whatever the contents and the threads are.
+TEST(FindRegions, DoNotDependOnContentsAndThreads) {
+  const generator::OperatorSet set = testing::set_of(sequences);
+  generator::AgreementOptions options;
+  const auto first = find_regions(set, options);
+  options.seed = 5;
+  options.threads = 2;
+  const auto second = find_regions(set, options);
+  ASSERT_TRUE(first && second);
+  ASSERT_EQ(first->found.size(), second->found.size());
+  for (std::size_t i = 0; i < first->found.size(); ++i)
+    EXPECT_EQ(text(first->found[i].correction.rule), text(second->found[i].correction.rule));
+}
+
+TEST(FindRegions, WrongBoxesAreNotProved) {
+  const FoundRegions regions = regions_of(sequences);
+  ASSERT_EQ(regions.found.size(), 1U);
+  // One index more at either side.
+  for (const bool at_end : {false, true}) {
+    const Substitution claim = regions.found.front().correction.boxes.front().claim;
+    const std::string text_of_claim = text(claim);
+    const std::string from = "ends=[n2 + 1], starts=[1]";
+    const std::string to = at_end ? "ends=[n2 + 2], starts=[1]" : "ends=[n2 + 1], starts=[0]";
+    std::string changed = text_of_claim;
+    for (std::size_t at = changed.find(from); at != std::string::npos;
+         at = changed.find(from, at + 1))
+      changed.replace(at, from.size(), to);
+    ASSERT_NE(changed, text_of_claim);
+    const auto wrong = parse_substitutions(changed, "wrong.rules");
+    ASSERT_TRUE(wrong) << wrong.error().message;
+    EXPECT_TRUE(verifier::prove_by_index(claim).proved);
+    EXPECT_FALSE(verifier::prove_by_index(wrong->front()).proved) << changed;
+    EXPECT_TRUE(verifier::sample(wrong->front()).counterexample) << changed;
+  }
 }
 
 }  // namespace

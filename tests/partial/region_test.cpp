@@ -23,8 +23,8 @@ SizedMask mask_of(std::int64_t m, std::int64_t n, const Agrees& agrees) {
 template <typename Agrees>
 std::optional<Region> region_of(const Agrees& agrees) {
   std::vector<SizedMask> masks;
-  for (const auto& [m, n] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-           {5, 6}, {7, 4}, {4, 9}, {8, 8}, {6, 5}})
+  for (const auto& [m, n] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{5, 6}, {7, 4}, {4, 9}, {8, 8}, {6, 5}})
     masks.push_back(
         mask_of(m, n, [&](std::int64_t i, std::int64_t j) { return agrees(i, j, m, n); }));
   return fitted_region(masks, {Dimension::symbol("m"), Dimension::symbol("n")});
@@ -81,10 +81,9 @@ TEST(Regions, NeverHaveAnElementThatDisagrees) {
     const std::uint64_t noise = 1 + random() % 3;
     std::vector<SizedMask> masks;
     for (std::int64_t i = 0; i < 5; ++i)
-      masks.push_back(mask_of(3 + static_cast<std::int64_t>(random() % 5), 4 + i,
-                              [&](std::int64_t, std::int64_t j) {
-                                return j > 0 || random() % noise != 0;
-                              }));
+      masks.push_back(
+          mask_of(3 + static_cast<std::int64_t>(random() % 5), 4 + i,
+                  [&](std::int64_t, std::int64_t j) { return j > 0 || random() % noise != 0; }));
     const auto region = fitted_region(masks, {Dimension::symbol("m"), Dimension::symbol("n")});
     if (!region) continue;
     ++regions;

@@ -48,8 +48,8 @@ TEST_P(WrongClaims, AreNotProved) {
       const bool is_refuted =
           verifier::sample(wrong.claim, {24, 3000, 7}).counterexample.has_value();
       const bool is_proved = verifier::prove_by_index(wrong.claim).proved;
-      const bool follows = verifier::is_proved(
-          verifier::prove_from_axioms(wrong.claim, verifier::shipped_axioms()));
+      const bool follows =
+          verifier::is_proved(verifier::prove_from_axioms(wrong.claim, verifier::shipped_axioms()));
       EXPECT_FALSE(is_refuted && (is_proved || follows)) << text(wrong.claim);
       if (is_proved || follows) {
         EXPECT_FALSE(verifier::sample(wrong.claim, {200, 9000, 11}).counterexample)
@@ -64,9 +64,9 @@ TEST_P(WrongClaims, AreNotProved) {
       }
     }
   for (const auto& [kind, counts] : by_kind) {
-    std::cout << GetParam() << " " << kind << ": " << counts.claims << " claims, "
-              << counts.refuted << " refuted, " << counts.proved << " true and proved, "
-              << counts.unknown << " unknown\n";
+    std::cout << GetParam() << " " << kind << ": " << counts.claims << " claims, " << counts.refuted
+              << " refuted, " << counts.proved << " true and proved, " << counts.unknown
+              << " unknown\n";
     all.claims += counts.claims;
     all.refuted += counts.refuted;
     all.proved += counts.proved;
