@@ -93,7 +93,7 @@ RuleBindings sizes_of(const Substitution& rule, std::uint64_t seed) {
     const bool is_parameter =
         std::any_of(rule.parameters.begin(), rule.parameters.end(),
                     [&](const RuleParameter& p) { return p.name == names[i]; });
-    auto size = static_cast<std::int64_t>(word() % (is_parameter ? 3 : 4));
+    auto size = static_cast<std::int64_t>(word() % (is_parameter ? 3 : 5));
     if (!is_parameter) ++size;
     if (i == large) size += 3 + static_cast<std::int64_t>(word() % 3);
     if (is_parameter)

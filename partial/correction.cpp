@@ -177,6 +177,16 @@ verifier::IndexProof proof_with_defined_inputs(Substitution& rule) {
 
 namespace {
 
+/// Whether some axis has no index for any sizes.
+bool is_empty(const Region& region) {
+  return std::any_of(region.axes.begin(), region.axes.end(), [](const auto& axis) {
+    return std::all_of(axis.begin(), axis.end(), [](const Interval& interval) {
+      const auto length = (interval.end - interval.begin).constant();
+      return length && *length <= 0;
+    });
+  });
+}
+
 /// Variables that are taken to be positive: none, each one by itself, and all.
 std::vector<Shifts> positive_variables(const Substitution& rule) {
   std::vector<Shifts> result = {{}};
@@ -194,6 +204,10 @@ Correction correction_on(Substitution partial, Region region) {
   Correction result;
   if (!make_room(partial, region)) {
     result.reason = "no sizes are large enough for " + text(boxes_of(region).front());
+    return result;
+  }
+  if (is_empty(region)) {
+    result.reason = "nothing is left of the region";
     return result;
   }
   result.reason = prove_boxes(partial, region, result.boxes);

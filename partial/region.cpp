@@ -1,6 +1,8 @@
 #include "partial/region.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -147,8 +149,7 @@ std::optional<std::int64_t> loss_of(const Dimension& expression,
   return loss;
 }
 
-/// The expression that leaves out the fewest indices. A simpler kind is taken if it leaves out no more than one at each
-/// choice of sizes: at some of them, such as a single image, the sides agree by chance on more.
+/// The expression that leaves out the fewest indices, the simplest kind of those that leave out none.
 std::optional<Dimension> fitted_bound(const std::vector<Observed>& observed,
                                       const Dimension& extent, bool is_end) {
   std::optional<FittedBound> best;
@@ -157,7 +158,7 @@ std::optional<Dimension> fitted_bound(const std::vector<Observed>& observed,
       const auto loss = loss_of(expression, observed, is_end);
       if (loss && (!best || *loss < best->loss)) best = {expression, *loss};
     }
-    if (best && best->loss <= static_cast<std::int64_t>(observed.size())) break;
+    if (best && best->loss == 0) break;
   }
   if (!best) return std::nullopt;
   return best->expression;
@@ -195,7 +196,10 @@ class RegionFit {
  public:
   RegionFit(const std::vector<SizedMask>& masks, const Shape& extents, AxisSet axes)
       : masks_(masks), extents_(extents) {
-    for (const SizedMask& mask : masks) runs_.push_back(RowCover(mask, axes).run());
+    for (const SizedMask& mask : masks) {
+      runs_.push_back(RowCover(mask, axes).run());
+      tells_.push_back(std::count(mask.agrees.begin(), mask.agrees.end(), 0) > 0);
+    }
   }
 
   std::optional<Region> run() const {
@@ -217,7 +221,8 @@ class RegionFit {
   /// The most intervals that the axis has at enough choices of sizes.
   std::size_t interval_count(std::size_t axis) const {
     std::map<std::size_t, std::size_t> counts;
-    for (const Runs& runs : runs_) ++counts[runs[axis].size()];
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      if (tells_[i]) ++counts[runs_[i][axis].size()];
     std::size_t result = 0;
     for (const auto& [count, choices] : counts)
       if (choices >= fewest_masks) result = count;
@@ -231,7 +236,7 @@ class RegionFit {
     for (std::size_t k = 0; k < count; ++k) {
       std::vector<Observed> begins, ends;
       for (std::size_t i = 0; i < masks_.size(); ++i) {
-        if (runs_[i][axis].size() != count) continue;
+        if (!tells_[i] || runs_[i][axis].size() != count) continue;
         begins.push_back({&masks_[i], runs_[i][axis][k].begin});
         ends.push_back({&masks_[i], runs_[i][axis][k].end});
       }
@@ -278,6 +283,8 @@ class RegionFit {
   const std::vector<SizedMask>& masks_;
   const Shape& extents_;
   std::vector<Runs> runs_;  // by mask
+  /// By mask: some elements disagree. At sizes where all agree by chance, such as a single image, nothing is learned of bounds.
+  std::vector<bool> tells_;
 };
 
 }  // namespace
@@ -315,7 +322,9 @@ std::optional<Region> fitted_region(const std::vector<SizedMask>& masks, const S
   for (AxisSet axes = 1; axes < (1U << extents.size()); ++axes) {
     auto region = RegionFit(masks, extents, axes).run();
     if (!region) continue;
-    const double share = share_of(masks, *region);
+    // Another axis that is cut has to be worth it.
+    constexpr double worth = 0.95;
+    const double share = share_of(masks, *region) * std::pow(worth, std::popcount(axes));
     if (share <= largest) continue;
     largest = share;
     best = std::move(region);

@@ -111,12 +111,14 @@ def table(options, folder):
     candidates, regions, record = (folder / name for name in ("partial.rules", "regions.rules", "regions.json"))
     seconds = lemma(options, "generate", "--set", "partial", "-o", candidates)
     found = rules_of(candidates)
-    said = verdicts(options, folder, candidates)
+    names = [first_match(patterns, found) for _, patterns, _ in WANTED]
+    matched = folder / "matched.rules"
+    matched.write_text("\n".join(found[name] for name in sorted(set(filter(None, names)))))
+    said = verdicts(options, folder, matched)
     shipped_file = results.ROOT / "rules" / "substitutions" / "partial.rules"
     shipped = verdicts(options, folder, shipped_file)
     rows = []
-    for what, patterns, by_hand in WANTED:
-        name = first_match(patterns, found)
+    for (what, _, by_hand), name in zip(WANTED, names, strict=True):
         rows.append([what, "found" if name else "by hand", round(seconds, 1) if name else None,
                      proofs_in_words(said[name]) if name else None, by_hand, proofs_in_words(shipped[by_hand]), "everywhere"])
         print(*rows[-1], sep=", ", flush=True)
