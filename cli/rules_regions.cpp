@@ -94,7 +94,7 @@ void add_rules_regions(CLI::App& rules_command, ExitCode& exit_code) {
   command->add_option("--set", arguments->set, "name of a shipped operator set, or a file")
       ->required();
   command->add_option(
-      "--target", arguments->options.targets,
+      "--operator", arguments->options.targets,
       "operator of the set to look for (may be repeated; otherwise those with a weight)");
   command
       ->add_option("--least-share", arguments->options.least_share,
