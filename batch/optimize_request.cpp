@@ -28,7 +28,8 @@ using Json = nlohmann::json;
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuleSelection, rounding_class, names)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchOptions, strategy, alpha, budget, node_limit, runtime,
-                                   has_layouts, exact_extraction_seconds, target_values)
+                                   has_layouts, exact_extraction_seconds, target_values,
+                                   takes_partial)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheckOptions, samples, relative_tolerance,
                                    absolute_tolerance, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxRuntimeProgram, python, script)

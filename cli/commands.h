@@ -46,5 +46,7 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code);
 void add_rules_exchange(CLI::App& rules_command, ExitCode& exit_code);
 /// `lemma rules obligations`: which relations the index prover proves between the sides of rules.
 void add_rules_obligations(CLI::App& rules_command, ExitCode& exit_code);
+/// `lemma rules regions`: terms that equal an operator in part, and rules that correct them.
+void add_rules_regions(CLI::App& rules_command, ExitCode& exit_code);
 
 }  // namespace lemma

@@ -136,6 +136,10 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
           "of the device's description")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
+  command->add_flag(
+      "--partial-rules", options.search.takes_partial,
+      "also use the rules of partial equivalence, such as images put beside each other; "
+      "otherwise only where the device's description says 'partial_rules'");
   command->add_option("--shape", common.shapes,
                       "fix an input's sizes, NAME:1,3,224,224; a name keeps "
                       "a size dynamic, NAME:batch,3,224,224 (may be repeated)");

@@ -75,6 +75,7 @@ Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answ
                          parse_shape_options(request.sample_shapes, "--sample-shape"));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   if (options.search.target_values.empty()) options.search.target_values = device.target_values;
+  options.search.takes_partial = options.search.takes_partial || device.takes_partial;
   LEMMA_RETURN_IF_ERROR(check_small_model(request.model, options.reading));
   RuleDatabase rules({}, {});
   // Importing ONNX Runtime takes longer than loading the rules.

@@ -80,6 +80,10 @@ Result<Device> from_json(const Json& json) {
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_bytes, positive_number(json, "half_peak_bytes"));
   LEMMA_ASSIGN_OR_RETURN(device.slow_forms, slow_forms(json));
   LEMMA_ASSIGN_OR_RETURN(device.target_values, target_values(json));
+  if (const auto partial = json.find("partial_rules"); partial != json.end()) {
+    if (!partial->is_boolean()) return bad_input("'partial_rules' is neither true nor false");
+    device.takes_partial = partial->get<bool>();
+  }
   if (device.memory_bandwidth <= 0) return bad_input("'memory_bytes_per_second' is 0");
   return device;
 }

@@ -38,6 +38,8 @@ struct Device {
   /// Values of parameters that rules leave to the target (`free k : target`), such as numbers of
   /// devices.
   std::vector<std::int64_t> target_values;
+  /// Rules of partial equivalence were measured to win here (docs/partial_equivalence.md).
+  bool takes_partial = false;
 
   double contraction(DataType type) const;
   double elementwise(DataType type) const;

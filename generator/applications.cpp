@@ -189,8 +189,11 @@ std::vector<TermTable::PlanKey> Level::keys_of(const TermTable& table, std::uint
                                                const Costs& costs) const {
   std::vector<std::vector<std::uint32_t>> types(most_operands);
   for (std::size_t i = 0; i < table.set().operators[op].pattern.inputs.size(); ++i)
-    for (std::uint32_t type = 0; type < by_cost_[costs[i]]->size(); ++type)
-      if (!(*by_cost_[costs[i]])[type].empty()) types[i].push_back(type);
+    for (std::uint32_t type = 0; type < by_cost_[costs[i]]->size(); ++type) {
+      const std::vector<ClassId>& classes = (*by_cost_[costs[i]])[type];
+      const auto fits = [&](ClassId id) { return table.fits_weight(op, i, id); };
+      if (std::any_of(classes.begin(), classes.end(), fits)) types[i].push_back(type);
+    }
   return table.plan_keys(op, types);
 }
 

@@ -37,8 +37,9 @@ std::uint64_t LargestTerms::range_count() const {
 void LargestTerms::evaluate_piece(const Piece& piece, KeyRange range, std::vector<Entry>& entries,
                                   std::uint64_t& counted) const {
   LaneEvaluator evaluator(class_values());
-  const auto wanted = [this](const Operands& operands) {
-    return table_->uses_first_inputs(table_->inputs_of(operands));
+  const auto wanted = [this, &piece](const Operands& operands) {
+    return table_->uses_first_inputs(table_->inputs_of(operands)) &&
+           table_->fits_weights(piece.plan->op, operands);
   };
   const auto add = [&](std::uint64_t packed, std::uint32_t type, double functional) {
     ++counted;

@@ -20,11 +20,13 @@ struct KeptTerms {
   std::vector<double> values;  // of the terms, one after the other
 };
 
-KeptTerms evaluate_to_keep(const Piece& piece, const ClassValues& classes) {
+KeptTerms evaluate_to_keep(const Piece& piece, const TermTable& table, const ClassValues& classes) {
   KeptTerms result;
   LaneEvaluator evaluator(classes);
-  const auto all = [](const Operands&) { return true; };
-  run_piece(piece, evaluator, all, [&](LaneEvaluator& lanes) {
+  const auto wanted = [&](const Operands& operands) {
+    return table.fits_weights(piece.plan->op, operands);
+  };
+  run_piece(piece, evaluator, wanted, [&](LaneEvaluator& lanes) {
     const std::size_t outputs = piece.plan->tape.outputs.size();
     std::vector<std::size_t> starts;
     for (std::size_t choice = 0; choice < choice_count; ++choice) {
@@ -124,8 +126,9 @@ Result<void> TermTable::add_level(std::size_t cost, const Options& options) {
     const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
     const ClassValues classes{&values_, &offsets_, &weights_};
     std::vector<KeptTerms> kept(end - begin);
-    parallel_for(kept.size(), options.threads,
-                 [&](std::size_t i) { kept[i] = evaluate_to_keep(pieces[begin + i], classes); });
+    parallel_for(kept.size(), options.threads, [&](std::size_t i) {
+      kept[i] = evaluate_to_keep(pieces[begin + i], *this, classes);
+    });
     for (std::size_t i = begin; i < end; ++i) {
       builder.add(*pieces[i].plan, kept[i - begin]);
       kept[i - begin] = {};

@@ -128,8 +128,10 @@ class SetParser {
     rule_text_ += "\n";
     if (words[0] == "set") return parse_name(words);
     if (words[0] == "limit") return parse_limit(words);
+    if (words[0] == "free") return parse_free(words);
     if (words[0] == "input" || words[0] == "weight") return parse_inputs(words);
-    return error(fmt::format("'{}' is none of: set, input, weight, limit, operator", words[0]));
+    return error(
+        fmt::format("'{}' is none of: set, input, weight, limit, free, operator", words[0]));
   }
 
   Result<void> begin_operator(const std::vector<std::string_view>& words) {
@@ -162,6 +164,12 @@ class SetParser {
       set_.largest_value = value;
     else
       set_.most_operators = static_cast<std::size_t>(value);
+    return {};
+  }
+
+  Result<void> parse_free(const std::vector<std::string_view>& words) {
+    if (words.size() != 2 || words[1] != "factors") return error("expected 'free factors'");
+    set_.has_free_factors = true;
     return {};
   }
 
@@ -248,7 +256,13 @@ class SetParser {
           condition.arguments[0].kind != RuleExpression::Kind::variable)
         return error(fmt::format("'{}': conditions of operators are NAME == SIZE", rule.name));
       replace(result.enumerated, condition.arguments[0].name, condition.arguments[1]);
+      if (const auto size = evaluate_dimension(condition.arguments[1], {}); size)
+        if (const auto value = size->constant())
+          result.chosen.emplace_back(condition.arguments[0].name, *value);
     }
+    set_.tells_weights_apart = set_.tells_weights_apart ||
+                               std::any_of(rule.inputs.begin(), rule.inputs.end(),
+                                           [](const RuleInput& input) { return input.weight; });
     result.enumerated.conditions.clear();
     rule.conditions.clear();
     result.pattern = std::move(rule);

@@ -6,6 +6,8 @@
 //   weight a b : [3, 3]             the same; rules will ask that their value is known beforehand
 //   limit elements 64               terms with larger values are not built
 //   limit operators 3               of a term, if the command does not say (2)
+//   free factors                    what `where` chooses, factors and gaps, becomes free parameters of rules
+//                                   (docs/rules.md) that only one side need bind; choices of one value may be one
 //
 //   operator half                   an operator: one or several of the records', with their attributes
 //     v : [m, n + p]                its operands, at most three
@@ -15,7 +17,8 @@
 //
 // An operator is written as a rule is (rule_language/substitution.h), with one side only. The shapes of its
 // operands say where it can be applied, and name the sizes: in a rule n and p are any sizes,
-// although only n == p is enumerated. An operator counts as one, whatever it is made of.
+// although only n == p is enumerated. Where some operand of the set is declared a weight, `weight k : [...]`, such operands
+// are computed from weights alone, and all others are not. An operator counts as one, whatever it is made of.
 
 #include <filesystem>
 #include <string>
@@ -39,6 +42,8 @@ struct SetOperator {
   Substitution pattern;
   /// The same with the choices of `where` put in.
   Substitution enumerated;
+  /// What `where` chooses, one number each.
+  std::vector<std::pair<std::string, std::int64_t>> chosen;
   /// Exchanging the two operands changes nothing, by the record's flag.
   bool commutative = false;
 };
@@ -49,6 +54,10 @@ struct OperatorSet {
   std::vector<SetOperator> operators;
   std::int64_t largest_value = 256;  // elements
   std::size_t most_operators = 2;    // of a term, unless the options say otherwise
+  /// The choices of `where` become parameters of rules that only one side may bind.
+  bool has_free_factors = false;
+  /// Some operand is declared a weight: then such operands are computed from weights alone, and all others are not.
+  bool tells_weights_apart = false;
 };
 
 inline constexpr std::size_t most_operands = 3;

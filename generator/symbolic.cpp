@@ -2,111 +2,19 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "generator/equations.h"
+#include "generator/free_factors.h"
 #include "rule_language/substitution_analysis.h"
+#include "rule_language/substitution_use.h"
 
 namespace lemma::generator {
 namespace {
 
 using Kind = RuleExpression::Kind;
-
-/// Equations between sizes, solved by elimination. Symbols that begin with "?" are copies of
-/// operators' own, which are eliminated first.
-class Equations {
- public:
-  Dimension resolve(const Dimension& dimension) const { return substitute(dimension, solved_); }
-
-  /// False if they cannot be equal.
-  bool unify(const Dimension& a, const Dimension& b) {
-    const Dimension difference = without_common_factor(resolve(a) - resolve(b));
-    if (!difference.is_valid()) return false;
-    if (difference.is_constant()) return difference.is(0);
-    std::optional<Solution> best;
-    for (const Dimension::Term& term : difference.terms())
-      if (auto solution = solve_for(term, difference))
-        if (!best || solution->rank < best->rank) best = std::move(solution);
-    if (!best) return false;
-    assign(best->symbol, best->value);
-    return true;
-  }
-
-  void assign(const std::string& symbol, const Dimension& value) {
-    const DimensionBindings binding = {{symbol, value}};
-    for (auto& [name, known] : solved_) known = substitute(known, binding);
-    solved_[symbol] = value;
-  }
-
- private:
-  struct Solution {
-    int rank = 0;  // the smaller the better
-    std::string symbol;
-    Dimension value;
-  };
-
-  /// Divided by the number and the symbols that all terms share: sizes are at least 1.
-  static Dimension without_common_factor(Dimension difference) {
-    std::int64_t divisor = difference.offset();
-    for (const Dimension::Term& term : difference.terms())
-      divisor = std::gcd(divisor, term.coefficient);
-    if (divisor > 1)
-      if (auto quotient = exact_div(difference, Dimension(divisor))) difference = *quotient;
-    while (!difference.is_constant() && difference.offset() == 0) {
-      std::optional<Dimension> quotient;
-      for (const Dimension::AtomPointer& atom : difference.terms()[0].atoms)
-        if (!quotient && atom->kind == AtomKind::symbol)
-          quotient = exact_div(difference, Dimension::symbol(atom->symbol));
-      if (!quotient) break;
-      difference = std::move(*quotient);
-    }
-    return difference;
-  }
-
-  static std::optional<Solution> solve_for(const Dimension::Term& term,
-                                           const Dimension& difference) {
-    if (term.atoms.size() != 1 || term.atoms[0]->kind != AtomKind::symbol) return std::nullopt;
-    if (term.coefficient != 1 && term.coefficient != -1) return std::nullopt;
-    const std::string& symbol = term.atoms[0]->symbol;
-    const Dimension own = Dimension::symbol(symbol);
-    Solution result;
-    result.symbol = symbol;
-    result.value = term.coefficient == 1 ? own - difference : own + difference;
-    std::map<std::string, int> counts;
-    collect_symbols(result.value, counts);
-    if (counts.contains(symbol)) return std::nullopt;
-    bool subtracts = result.value.offset() < 0;
-    for (const Dimension::Term& other : result.value.terms())
-      subtracts = subtracts || other.coefficient < 0;
-    result.rank = (subtracts ? 2 : 0) + (symbol.starts_with("?") ? 0 : 1);
-    return result;
-  }
-
-  DimensionBindings solved_;
-};
-
-/// The choices between several ways to go on: the first at every place, then the others.
-class Choices {
- public:
-  std::size_t choose(std::size_t count) {
-    if (at_ == taken_.size()) taken_.push_back({0, count});
-    return taken_[at_++].first;
-  }
-  /// Goes to the next combination; false after the last one.
-  bool next() {
-    at_ = 0;
-    while (!taken_.empty() && taken_.back().first + 1 == taken_.back().second) taken_.pop_back();
-    if (taken_.empty()) return false;
-    ++taken_.back().first;
-    return true;
-  }
-
- private:
-  std::vector<std::pair<std::size_t, std::size_t>> taken_;
-  std::size_t at_ = 0;
-};
 
 /// Sizes of inputs that are made equal.
 using Merges = std::vector<std::pair<std::string, std::string>>;
@@ -115,11 +23,18 @@ std::string input_symbol(std::uint32_t input, std::size_t axis) {
   return fmt::format("{}.{}", input, axis);
 }
 
+/// What becomes of the choices that the set makes with `where`.
+enum class ChosenSizes {
+  free,     // any sizes, each for itself
+  equal,    // any sizes; those with one value are one variable (OperatorSet::has_free_factors)
+  as_they,  // are in the enumeration
+};
+
 /// Infers shapes and attributes of a candidate with symbolic sizes.
 class Symbols {
  public:
-  Symbols(const TermTable& table, const Candidate& candidate, bool as_enumerated, Choices& choices)
-      : table_(table), candidate_(candidate), as_enumerated_(as_enumerated), choices_(choices) {}
+  Symbols(const TermTable& table, const Candidate& candidate, ChosenSizes chosen, Choices& choices)
+      : table_(table), candidate_(candidate), chosen_(chosen), choices_(choices) {}
 
   /// `order` holds all terms, operands first: what is known early helps with what comes later.
   bool solve(const Merges& merges, const std::vector<std::uint32_t>& order) {
@@ -151,7 +66,7 @@ class Symbols {
 
   const Substitution& pattern(std::uint32_t op) const {
     const SetOperator& known = table_.set().operators[op];
-    return as_enumerated_ ? known.enumerated : known.pattern;
+    return chosen_ == ChosenSizes::as_they ? known.enumerated : known.pattern;
   }
 
  private:
@@ -188,10 +103,20 @@ class Symbols {
     postponed_.clear();
     for (std::size_t k = 0; k < rule.inputs.size(); ++k)
       if (!unify_shape(rule.inputs[k].shape, shapes_[term.operands[k]], bound)) return false;
+    if (chosen_ == ChosenSizes::equal) join_chosen(term.op, prefix);
     // What could not be solved may be so now that more is known.
     for (const auto& [a, b] : postponed_)
       if (!equations_.unify(a, b)) return false;
     return true;
+  }
+
+  /// Choices that nothing else says the value of: those that are equal in the enumeration become one variable.
+  void join_chosen(std::uint32_t op, const std::string& prefix) {
+    for (const auto& [name, value] : table_.set().operators[op].chosen) {
+      const Dimension symbol = equations_.resolve(Dimension::symbol(prefix + name));
+      if (symbol.as_symbol() && symbol.as_symbol()->starts_with("?"))
+        equations_.assign(*symbol.as_symbol(), Dimension::symbol(fmt::format("chosen.{}", value)));
+    }
   }
 
   static std::set<std::string> dimension_names(const Substitution& rule) {
@@ -237,9 +162,21 @@ class Symbols {
     return true;
   }
 
+  /// A product with an open factor that meets a product: each factor that it may be. Nothing if it is none.
+  std::optional<bool> unify_products(const Dimension& a, const Dimension& b) {
+    if (!table_.set().has_free_factors || a == b) return std::nullopt;
+    const std::optional<OpenFactor> open = open_factor_of(a);
+    const std::vector<std::pair<Dimension, Dimension>> factors = factors_of(b);
+    if (!open || factors.empty()) return std::nullopt;
+    const auto& [factor, rest] = factors[choices_.choose(factors.size())];
+    equations_.assign(open->symbol, factor);
+    return unify_sizes(open->rest, rest);
+  }
+
   /// A sum of two open sizes that meets a sum: each way to divide its terms in two parts.
   bool unify_sizes(const Dimension& wanted, const Dimension& given) {
     const Dimension a = equations_.resolve(wanted), b = equations_.resolve(given);
+    if (const auto unified = unify_products(a, b)) return *unified;
     const auto is_open = [](const Dimension::Term& term) {
       return term.coefficient == 1 && term.atoms.size() == 1 &&
              term.atoms[0]->kind == AtomKind::symbol && term.atoms[0]->symbol.starts_with("?");
@@ -287,7 +224,7 @@ class Symbols {
 
   const TermTable& table_;
   const Candidate& candidate_;
-  bool as_enumerated_;
+  ChosenSizes chosen_;
   Choices& choices_;
   Equations equations_;
   std::vector<Shape> shapes_;
@@ -298,8 +235,9 @@ class Symbols {
 /// Writes a candidate with known sizes as a rule.
 class RuleWriter {
  public:
-  RuleWriter(const TermTable& table, const Candidate& candidate, const Symbols& symbols)
-      : table_(table), candidate_(candidate), symbols_(symbols) {}
+  RuleWriter(const TermTable& table, const Candidate& candidate, const Symbols& symbols,
+             bool is_directed)
+      : table_(table), candidate_(candidate), symbols_(symbols), is_directed_(is_directed) {}
 
   Result<Substitution> write(const std::string& name) {
     rule_.name = name;
@@ -323,16 +261,26 @@ class RuleWriter {
   /// The rule as the claim in both directions, or in the one in which all variables are bound.
   Result<Substitution> in_directions() {
     detail::number_terms(rule_);
+    if (is_directed_) {
+      if (table_.set().has_free_factors) declare_free_parameters(rule_);
+      LEMMA_RETURN_IF_ERROR(detail::check_substitution(rule_));
+      return std::move(rule_);
+    }
     rule_.bidirectional = !is_input(rule_.left) && !is_input(rule_.right);
     if (rule_.bidirectional && detail::check_substitution(rule_)) return std::move(rule_);
     rule_.bidirectional = false;
-    if (is_input(rule_.left) || !detail::check_substitution(rule_)) {
+    if (is_input(rule_.left) || (!detail::check_substitution(rule_) && !frees_what_is_open())) {
       std::swap(rule_.left, rule_.right);
       detail::number_terms(rule_);
+      (void)frees_what_is_open();
     }
     LEMMA_RETURN_IF_ERROR(detail::check_substitution(rule_));
     if (is_input(rule_.left)) return bad_input("the left side is an input");
     return std::move(rule_);
+  }
+
+  bool frees_what_is_open() {
+    return table_.set().has_free_factors && declare_free_parameters(rule_);
   }
 
   bool is_input(const std::vector<TermId>& roots) const {
@@ -442,6 +390,7 @@ class RuleWriter {
   std::map<std::string, std::string> names_;
   std::set<std::string> in_shapes_;
   bool failed_ = false;
+  bool is_directed_;  // the left side is that of the candidate
 };
 
 /// Pairs of axes of inputs that had one size.
@@ -477,15 +426,25 @@ bool subtracts(const Substitution& rule) {
 
 class RuleMaker {
  public:
-  RuleMaker(const TermTable& table, const Candidate& candidate, const std::string& name)
-      : table_(table), candidate_(candidate), name_(name) {}
+  RuleMaker(const TermTable& table, const Candidate& candidate, const std::string& name,
+            const RuleJudge& judge, bool is_directed)
+      : table_(table),
+        candidate_(candidate),
+        name_(name),
+        judge_(judge),
+        is_directed_(is_directed) {}
 
   tl::expected<SymbolicRule, SymbolicFailure> make() {
     const Merges pairs = equal_sizes(table_, candidate_);
     for (const bool may_subtract : {false, true}) {
       if (may_subtract && !subtracted_) break;
       may_subtract_ = may_subtract;
-      if (attempt(Generality::free, {})) return std::move(result_);
+      if (table_.set().has_free_factors) {
+        attempt_with_factors();
+        if (most_variables_ > 0) return std::move(best_);
+      } else if (attempt(Generality::free, {})) {
+        return std::move(result_);
+      }
       for (const auto& pair : pairs)
         if (attempt(Generality::equal_sizes, {pair})) return std::move(result_);
       if (attempt(Generality::as_enumerated, {})) return std::move(result_);
@@ -495,6 +454,27 @@ class RuleMaker {
   }
 
  private:
+  /// A product can meet another one in several ways, some of which make sizes equal that need not be: all are
+  /// tried, and the rule with the most variables is taken.
+  void attempt_with_factors() {
+    for (const Generality generality : {Generality::free, Generality::equal_sizes})
+      for (const auto* first : {&candidate_.left, &candidate_.right}) {
+        const std::vector<std::uint32_t> order = terms_from(*first);
+        Choices choices;
+        for (int tries = 0; tries < 32; ++tries) {
+          if (attempt_once(generality, {}, order, choices)) keep_if_better();
+          if (!choices.next()) break;
+        }
+      }
+  }
+
+  void keep_if_better() {
+    const std::size_t variables = variable_names(result_.rule).size() + 1;
+    if (variables <= most_variables_) return;
+    most_variables_ = variables;
+    best_ = result_;
+  }
+
   bool attempt(Generality generality, const Merges& merges) {
     for (const auto* first : {&candidate_.left, &candidate_.right})
       if (attempt(generality, merges, terms_from(*first))) return true;
@@ -511,23 +491,33 @@ class RuleMaker {
 
   bool attempt(Generality generality, const Merges& merges,
                const std::vector<std::uint32_t>& order) {
-    const bool enumerated = generality >= Generality::as_enumerated;
     Choices choices;
     for (int tries = 0; tries < 32; ++tries) {
-      Symbols symbols(table_, candidate_, enumerated, choices);
-      if (!symbols.solve(merges, order)) {
-        if (failure_.reason.empty()) failure_.reason = "its sizes cannot be unified";
-      } else if (holds(symbols)) {
-        result_.generality = generality;
-        return true;
-      }
+      if (attempt_once(generality, merges, order, choices)) return true;
       if (!choices.next()) return false;
     }
     return false;
   }
 
+  bool attempt_once(Generality generality, const Merges& merges,
+                    const std::vector<std::uint32_t>& order, Choices& choices) {
+    Symbols symbols(table_, candidate_, chosen_sizes(generality), choices);
+    if (!symbols.solve(merges, order)) {
+      if (failure_.reason.empty()) failure_.reason = "its sizes cannot be unified";
+      return false;
+    }
+    result_.generality = generality;
+    return holds(symbols);
+  }
+
+  ChosenSizes chosen_sizes(Generality generality) const {
+    if (generality == Generality::free) return ChosenSizes::free;
+    if (generality >= Generality::as_enumerated) return ChosenSizes::as_they;
+    return table_.set().has_free_factors ? ChosenSizes::equal : ChosenSizes::free;
+  }
+
   bool holds(const Symbols& symbols) {
-    auto rule = RuleWriter(table_, candidate_, symbols).write(name_);
+    auto rule = RuleWriter(table_, candidate_, symbols, is_directed_).write(name_);
     if (!rule) {
       if (failure_.reason.empty()) failure_.reason = rule.error().message;
       return false;
@@ -536,13 +526,19 @@ class RuleMaker {
       subtracted_ = true;
       return false;
     }
-    std::string written = text(*rule);
+    if (is_accepted(*rule)) return true;
+    return table_.set().has_free_factors && !rule->parameters.empty() &&
+           is_accepted(with_positive_parameters(std::move(*rule)));
+  }
+
+  bool is_accepted(Substitution rule) {
+    std::string written = text(rule);
     if (std::find(tried_.begin(), tried_.end(), written) != tried_.end()) return false;
-    CheckResult check = check_at_other_sizes(*rule, 1);
+    CheckResult check = judge_(rule);
     tried_.push_back(std::move(written));
     if (check.backward) {
-      rule->bidirectional = false;
-      check = check_at_other_sizes(*rule, 1);
+      rule.bidirectional = false;
+      check = judge_(rule);
     }
     if (check.instances == 0) {
       if (failure_.reason.empty()) failure_.reason = "no other sizes could be evaluated";
@@ -552,14 +548,17 @@ class RuleMaker {
       failure_ = {true, check.counterexample};
       return false;
     }
-    result_.rule = std::move(*rule);
+    result_.rule = std::move(rule);
     return true;
   }
 
   const TermTable& table_;
   const Candidate& candidate_;
   std::string name_;
-  SymbolicRule result_;
+  const RuleJudge& judge_;
+  bool is_directed_;
+  SymbolicRule result_, best_;
+  std::size_t most_variables_ = 0;  // of the best one, and one more; 0: there is none
   SymbolicFailure failure_;
   std::vector<std::string> tried_;
   /// Sizes that are differences fit few tensors; without them there may be a rule that says more.
@@ -571,7 +570,15 @@ class RuleMaker {
 tl::expected<SymbolicRule, SymbolicFailure> make_rule(const TermTable& table,
                                                       const Candidate& candidate,
                                                       const std::string& name) {
-  return RuleMaker(table, candidate, name).make();
+  const RuleJudge judge = [](const Substitution& rule) { return check_at_other_sizes(rule, 1); };
+  return RuleMaker(table, candidate, name, judge, false).make();
+}
+
+tl::expected<SymbolicRule, SymbolicFailure> make_directed_rule(const TermTable& table,
+                                                               const Candidate& candidate,
+                                                               const std::string& name,
+                                                               const RuleJudge& judge) {
+  return RuleMaker(table, candidate, name, judge, true).make();
 }
 
 }  // namespace lemma::generator

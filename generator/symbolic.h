@@ -13,6 +13,7 @@
 // one variable; then choices of the enumeration are kept; then all sizes that were equal are one.
 // A candidate that still does not hold was true for the sizes enumerated only.
 
+#include <functional>
 #include <string>
 
 #include "generator/candidate.h"
@@ -31,7 +32,7 @@ CheckResult check_at_other_sizes(const Substitution& rule, std::uint64_t seed);
 
 enum class Generality {
   free,           // all sizes for which both sides are well typed
-  equal_sizes,    // two sizes were made equal
+  equal_sizes,    // two sizes were made equal, or choices of the enumeration that have one value
   as_enumerated,  // choices of the enumeration were kept
   all_equal,      // and all sizes made equal that were
 };
@@ -49,5 +50,14 @@ struct SymbolicFailure {
 tl::expected<SymbolicRule, SymbolicFailure> make_rule(const TermTable& table,
                                                       const Candidate& candidate,
                                                       const std::string& name);
+
+/// Says at how many other sizes a rule could be evaluated, and whether it is the one that is looked for.
+using RuleJudge = std::function<CheckResult(const Substitution&)>;
+
+/// The same with another judge, and only from the left side to the right one.
+tl::expected<SymbolicRule, SymbolicFailure> make_directed_rule(const TermTable& table,
+                                                               const Candidate& candidate,
+                                                               const std::string& name,
+                                                               const RuleJudge& judge);
 
 }  // namespace lemma::generator

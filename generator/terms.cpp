@@ -70,6 +70,8 @@ void TermTable::number_inputs() {
       if (is_alike(j)) input_bits_[j] = next++;
     alike_.emplace_back(begin, (std::uint64_t{1} << (next - begin)) - 1);
   }
+  for (std::size_t i = 0; i < set_.inputs.size(); ++i)
+    if (set_.inputs[i].weight) weight_bits_ |= std::uint64_t{1} << input_bits_[i];
 }
 
 void TermTable::add_inputs(std::uint64_t seed) {
@@ -153,6 +155,27 @@ ClassId TermTable::insert(TermNode node, std::uint32_t type, const Key& key, con
   keys_.push_back(key.bucket);
   ++statistics_.classes;
   return id;
+}
+
+std::vector<char> TermTable::agreement(ClassId a, ClassId b) const {
+  const std::size_t size = sizes_[classes_[a].type];
+  std::vector<char> result(size, 1);
+  const double *x = values(a), *y = values(b);
+  for (std::size_t i = 0; i < choices * size; ++i)
+    if (!are_close(x[i], y[i])) result[i % size] = 0;
+  return result;
+}
+
+bool TermTable::fits_weights(std::uint32_t op, const Operands& operands) const {
+  for (std::size_t i = 0; i < set_.operators[op].pattern.inputs.size(); ++i)
+    if (!fits_weight(op, i, operands[i])) return false;
+  return true;
+}
+
+bool TermTable::fits_weight(std::uint32_t op, std::size_t operand, ClassId id) const {
+  const bool is_weight = (classes_[id].inputs & ~weight_bits_) == 0;
+  return !set_.tells_weights_apart ||
+         is_weight == set_.operators[op].pattern.inputs[operand].weight;
 }
 
 Operands TermTable::normalized(std::uint32_t op, Operands operands) const {

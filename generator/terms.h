@@ -144,6 +144,13 @@ class TermTable {
     return true;
   }
 
+  /// Where two classes of one type have equal elements, for all choices of the inputs.
+  std::vector<char> agreement(ClassId a, ClassId b) const;
+  /// Whether operands that are declared weights are computed from weights alone, and the others are not, in a set that
+  /// tells them apart.
+  bool fits_weights(std::uint32_t op, const Operands& operands) const;
+  bool fits_weight(std::uint32_t op, std::size_t operand, ClassId id) const;
+
   /// A node among those kept.
   std::optional<TermNodeId> find(std::uint32_t op, std::uint32_t output,
                                  std::array<ClassId, most_operands> operands) const;
@@ -194,6 +201,7 @@ class TermTable {
   absl::flat_hash_map<PlanKey, std::unique_ptr<Plan>> plans_;
   std::vector<unsigned> input_bits_;                       // by input
   std::vector<std::pair<unsigned, std::uint64_t>> alike_;  // bits of inputs of one shape
+  std::uint64_t weight_bits_ = 0;                          // of inputs that are weights
   std::vector<double> weights_;                            // of the functional, by element
   TermStatistics statistics_;
 };

@@ -22,6 +22,7 @@ constexpr std::array named_roles = {
     NamedRole{RuleRole::simplification, "simplification"},
     NamedRole{RuleRole::runtime, "runtime"},
     NamedRole{RuleRole::layout, "layout"},
+    NamedRole{RuleRole::partial, "partial"},
     NamedRole{RuleRole::recurrence_form, "recurrence_form"},
     NamedRole{RuleRole::recurrence, "recurrence"},
     NamedRole{RuleRole::recurrence_results, "recurrence_results"},

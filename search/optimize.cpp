@@ -91,7 +91,8 @@ Result<SearchResult> search(const Graph& graph, std::span<const Substitution> gi
   const Deadline deadline = Deadline::after(options.time_limit_seconds);
   LEMMA_ASSIGN_OR_RETURN(
       const RuleSets rules,
-      rule_sets_for(graph, given, costs, {options.runtime, options.operator_set},
+      rule_sets_for(graph, given, costs,
+                    {options.runtime, options.operator_set, options.takes_partial},
                     options.bitwise_rules, options.has_layouts, options.target_values));
   SearchProgress progress(options);
   const SearchContext context{

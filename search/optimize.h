@@ -63,6 +63,8 @@ struct SearchOptions {
   /// Values for free parameters of rules that take them from the target (rule_language/free_parameters.h), such as
   /// the number of its devices; empty: these rules are not applied.
   std::vector<std::int64_t> target_values;
+  /// Rules of partial equivalence are used: those with the role `partial` (docs/partial_equivalence.md).
+  bool takes_partial = false;
   /// Decides among the graphs that are the cheapest as sums of their operators; otherwise the sum does.
   const GraphEvaluator* evaluator = nullptr;
   std::size_t candidates = 4;  // distinct graphs that it is handed, beside the original

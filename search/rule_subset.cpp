@@ -34,6 +34,7 @@ bool is_standard(const Substitution& rule, int operator_set) {
 
 bool is_for(const Substitution& rule, const RuleTarget& target) {
   if (has_role(rule, RuleRole::layout)) return false;
+  if (has_role(rule, RuleRole::partial) && !target.takes_partial) return false;
   if (!has_role(rule, RuleRole::runtime)) return true;
   if (target.operator_set != 0 && is_standard(rule, target.operator_set)) return true;
   const std::set<std::string_view> runtimes = runtimes_of(rule);

@@ -16,6 +16,7 @@ struct RuleTarget {
   /// Of the model that is written: rules for a runtime whose operators are all standard ones there are for every target.
   /// 0: not known.
   int operator_set = 0;
+  bool takes_partial = false;  // rules of partial equivalence
 };
 
 /// Whether a rule, by its roles, is for graphs on this target. Rules about layouts are for none: their operators stand for

@@ -76,6 +76,8 @@ class OptimizeOptions(SimplifyOptions, total=False):
     """A regular expression that is part of the names of the rules in use."""
     target_values: Sequence[int] | None
     """What free parameters of rules are tried with."""
+    partial_rules: bool
+    """True: images may be put beside each other, and the like: the rules with the role `partial`."""
     runtime_operators: bool
     """True: the result may have operators of ONNX Runtime's own."""
     samples: int | None
@@ -126,6 +128,7 @@ OPTIMIZE_OPTIONS: dict[str, tuple[str, str]] = {
     "rules": ("--rules", ""),
     "only_rules": ("--only-rules", ""),
     "target_values": ("--target-values", ","),
+    "partial_rules": ("--partial-rules", ""),
     "runtime_operators": ("--runtime-operators", ""),
     "samples": ("--samples", ""),
     "relative_tolerance": ("--rtol", ""),

@@ -43,6 +43,8 @@ WRITERS = {
     "rules generate -o": ("rules", "generate", "--set", "some.set", "--max-ops", "1", "-o", "OUT"),
     "rules generate --refuted": ("rules", "generate", "--set", "some.set", "--max-ops", "1", "-o", "found.rules",
                                  "--refuted", "OUT"),
+    "rules regions -o": ("rules", "regions", "--set", "some.set", "--max-ops", "1", "-o", "OUT"),
+    "rules regions --record": ("rules", "regions", "--set", "some.set", "--max-ops", "1", "-o", "found.rules", "--record", "OUT"),
 }
 # Folders: the words of a call that fills OUT.
 FILLERS = {
@@ -56,6 +58,7 @@ FILLERS = {
 # Which file of a call is its input, where that is no model.
 INPUTS = {"extract -o": "egraph.json", "rules verify --verdicts": "some.rules", "rules minimize -o": "some.rules",
           "rules export -o": "some.rules", "rules generate -o": "some.set", "rules generate --refuted": "some.set",
+          "rules regions -o": "some.set", "rules regions --record": "some.set",
           "profile --export": "profile.sqlite"}
 EGRAPH = {"nodes": {"a": {"op": "a", "cost": 1, "eclass": "1", "children": []}},
           "root_eclasses": ["1"], "class_data": {}}

@@ -145,6 +145,8 @@ COMMANDS = [
             readers=(("built/substitutions", "rules list --rules built"),)),
     Command("rules_generate", one_model, "rules generate --set elementary --max-ops 1 -o found.rules --refuted "
             "refuted.rules --threads 1"),
+    Command("rules_regions", one_model, "rules regions --set elementary --max-ops 1 -o found.rules --record regions.json "
+            "--threads 1"),
     Command("rules_minimize", candidates, "rules minimize candidates.rules -o derived.txt --threads 1"),
     Command("rules_export", candidates, "rules export candidates.rules --format taso -o rules.pb"),
     Command("audit", rule_folder, "audit --rules rules --html pages", first="rules verify --rules rules --write"),

@@ -364,5 +364,87 @@ TEST(Terms, PairsThatShareOperatorsAreFound) {
   EXPECT_TRUE(table.find(1, 0, {sum_class, table.nodes()[*relu].id, nothing}));
 }
 
+// ---- Free factors, and weights that are told apart
+
+const std::string sequences = R"(
+set sequences
+input u : [2, 2, 6]
+weight s : [2, 2, 3]
+limit elements 64
+free factors
+
+operator conv
+  x : [n, c, z]
+  weight k : [o, c, 2*p + 1]
+  where p == 1
+  Conv{strides=[1], pads=[p, p], dilations=[1], group=1}(x, k)
+
+operator conv_dilated
+  x : [n, c, z]
+  weight k : [o, c, 3]
+  param d : dimension
+  where d == 2
+  Conv{strides=[1], pads=[d, d], dilations=[d], group=1}(x, k)
+
+operator to_length
+  x : [n, c, z]
+  param gap : dimension
+  where gap == 1
+  Reshape{shape=[1, c, n*(z + gap)]}(Transpose{perm=[1, 0, 2]}(Pad{pads=[0, 0, 0, 0, 0, gap], mode="constant", value=0.0}(x)))
+
+operator from_length
+  x : [1, c, n*(z + gap)]
+  where n == 2, gap == 1
+  Slice{starts=[0], ends=[z], axes=[2]}(Transpose{perm=[1, 0, 2]}(Reshape{shape=[c, n, z + gap]}(x)))
+
+operator to_batch
+  x : [n, c, d*z]
+  where d == 2
+  Reshape{shape=[d*n, c, z]}(Transpose{perm=[3, 0, 1, 2]}(Reshape{shape=[n, c, z, d]}(x)))
+)";
+
+TEST(FreeFactors, BecomeVariables) {
+  const Generated generated = testing::generated_from(testing::set_of(sequences), 3);
+  // The gap is as wide as the pads, and the number of sequences is any.
+  EXPECT_TRUE(has_claim(generated,
+                        "pads=[0, 0, 0, 0, 0, n4], value=0.0}(u))), s)))) = "
+                        "Conv{dilations=[1], group=1, pads=[n4, n4], strides=[1]}(u, s)"))
+      << testing::texts_of(generated);
+  // The dilation is the number of parts.
+  EXPECT_TRUE(has_claim(generated, "  u : [n0, n1, n2*n3]\n"));
+  EXPECT_TRUE(
+      has_claim(generated, "Conv{dilations=[n3], group=1, pads=[n3, n3], strides=[1]}(u, s)"));
+}
+
+/// A factor that only the right side has is free: no number is bound by a product.
+TEST(FreeFactors, AreDeclaredWhereTheyAreNotBound) {
+  const Generated generated = testing::generated_from(testing::set_of(sequences), 3);
+  for (const Substitution& rule : generated.rules) {
+    const auto read = parse_substitutions(text(rule), "again.rules");
+    ASSERT_TRUE(read) << read.error().message << "\n" << text(rule);
+    EXPECT_EQ(text(read->front()), text(rule));
+  }
+}
+
+TEST(Weights, AreNotTakenForImages) {
+  std::string unmarked = sequences;
+  for (std::size_t at = unmarked.find("weight k"); at != std::string::npos;
+       at = unmarked.find("weight k"))
+    unmarked.erase(at, 7);
+  const OperatorSet set = testing::set_of(sequences), other = testing::set_of(unmarked);
+  EXPECT_TRUE(set.tells_weights_apart);
+  EXPECT_FALSE(other.tells_weights_apart);
+  const auto terms = [](const OperatorSet& of) {
+    TermTable table(of, 1);
+    EXPECT_TRUE(table.add_level(1, {}));
+    std::size_t of_weights = 0;
+    for (const TermNode& node : table.nodes())
+      of_weights += node.op != nothing && node.operands[0] == 1 ? 1 : 0;
+    return of_weights;
+  };
+  EXPECT_EQ(terms(set), 0U) << "the second input is a weight";
+  EXPECT_GT(terms(other), 0U);
+}
+
 }  // namespace
 }  // namespace lemma::generator

@@ -49,7 +49,7 @@ TEST(OperatorSet, HoldsWhatTheFileSays) {
 
 TEST(OperatorSet, ErrorsNameFileAndLine) {
   EXPECT_EQ(error_of("set s\nbanana\n"),
-            "bad.set:2: 'banana' is none of: set, input, weight, limit, operator");
+            "bad.set:2: 'banana' is none of: set, input, weight, limit, free, operator");
   EXPECT_EQ(error_of("set s\ninput x : 2, 3\n"), "bad.set:2: '2,3' is not a shape");
   EXPECT_EQ(error_of("set s\ninput x : [2, 0]\n"), "bad.set:2: '0' is not a positive number");
   EXPECT_EQ(error_of("set s\ninput x : [2]\ninput x : [2]\n"),

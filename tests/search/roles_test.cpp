@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "egraph/pattern.h"
+#include "ir/graph_text.h"
 #include "ir/runtime_layout.h"
 #include "search/fold_recurrences.h"
 #include "search/rule_subset.h"
@@ -163,6 +164,50 @@ rule for_no_graph
   EXPECT_THAT(recurrence_rules(*rules).form, IsEmpty());
   EXPECT_THAT(names(relevant_rules(graph, *rules)),
               ElementsAre("unused_by_simplify", "for_no_graph"));
+}
+
+TEST(Roles, PartialEquivalenceIsForTargetsThatAskForIt) {
+  const auto rules = parse_substitutions(R"(
+rule for_some_targets
+  role partial
+  x : [A..]
+  Neg(Neg(x)) => x
+
+rule for_all_targets
+  role general
+  x : [A..]
+  Neg(Abs(Neg(x))) => Neg(Abs(x))
+)",
+                                         "test.rules");
+  ASSERT_TRUE(rules) << rules.error().message;
+  Graph graph;
+  const ValueId x = *graph.add_input("x", {DataType::f32, Shape{2}});
+  ASSERT_TRUE(graph.add_output("y", *graph.add("Abs", {*graph.add("Neg", {x})})));
+  const auto count = [&](bool takes_partial) {
+    return relevant_rules(graph, *rules, {"", 0, takes_partial}).size();
+  };
+  EXPECT_EQ(count(false), 1U);
+  EXPECT_EQ(count(true), 2U);
+}
+
+TEST(Roles, RulesThatRegroupImagesAreNotUsedUnasked) {
+  const auto parsed = parse_graph(R"(graph "images"
+  input %0 "x" : f32[4, 3, 8, 8]
+  input %1 "w" : f32[2, 3, 3, 3]
+  %2 = Conv{strides=[1, 1], pads=[1, 1, 1, 1], dilations=[1, 1], group=1}(%0, %1)
+  output "y" = %2
+)");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const Graph& graph = *parsed;
+  const auto counted = [&](bool takes_partial) {
+    std::size_t count = 0;
+    for (const Substitution& rule :
+         relevant_rules(graph, testing::shipped_rules(), {"", 0, takes_partial}))
+      count += has_role(rule, RuleRole::partial) ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(counted(false), 0U);
+  EXPECT_GT(counted(true), 10U);
 }
 
 }  // namespace

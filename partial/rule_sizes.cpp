@@ -1,0 +1,88 @@
+#include "partial/rule_sizes.h"
+
+#include <algorithm>
+
+#include "rule_language/substitution_use.h"
+
+namespace lemma::partial {
+
+RuleBindings symbols_of(const Substitution& rule) {
+  RuleBindings result;
+  for (const std::string& name : variable_names(rule)) {
+    const bool is_parameter =
+        std::any_of(rule.parameters.begin(), rule.parameters.end(),
+                    [&name](const RuleParameter& parameter) { return parameter.name == name; });
+    if (is_parameter)
+      result.parameters[name] = Dimension::symbol(name);
+    else
+      result.dimensions[name] = Dimension::symbol(name);
+  }
+  return result;
+}
+
+std::optional<Shape> shape_of(const Substitution& rule, TermId term) {
+  const RuleBindings bindings = symbols_of(rule);
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (const RuleInput& input : rule.inputs) {
+    Shape shape;
+    for (const RuleExpression& item : input.shape) {
+      const auto size = evaluate_dimension(item, bindings);
+      if (!size) return std::nullopt;
+      shape.push_back(*size);
+    }
+    const auto value = graph.add_input(input.name, {DataType::f32, shape});
+    if (!value) return std::nullopt;
+    inputs.push_back(*value);
+  }
+  const auto values = instantiate(rule, std::vector<TermId>{term}, inputs, bindings, graph);
+  if (!values) return std::nullopt;
+  return *graph.type(values->front()).shape;
+}
+
+std::optional<Shape> sizes_of_attribute(const Substitution& rule, const RuleTerm& term,
+                                        std::string_view name) {
+  for (const auto& [attribute, value] : term.attributes) {
+    if (attribute != name) continue;
+    const auto sizes = evaluate_attribute(value, AttributeKind::dimensions, symbols_of(rule));
+    if (!sizes) return std::nullopt;
+    if (const auto* shape = std::get_if<Shape>(&*sizes)) return *shape;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+/// A variable that makes the size at least 0 when a number is added to it, and that number.
+std::optional<std::pair<std::string, std::int64_t>> shift_for(const Dimension& size) {
+  for (const Dimension::Term& term : size.terms()) {
+    if (term.coefficient < 0) return std::nullopt;
+    if (term.atoms.size() == 1 && term.atoms[0]->kind == AtomKind::symbol)
+      return std::pair(term.atoms[0]->symbol,
+                       (-size.offset() + term.coefficient - 1) / term.coefficient);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Dimension shifted(const Dimension& size, const Shifts& shifts) {
+  DimensionBindings bindings;
+  for (const auto& [name, amount] : shifts) bindings[name] = Dimension::symbol(name) + amount;
+  return substitute(size, bindings);
+}
+
+std::optional<Shifts> shifts_for(const std::vector<Dimension>& sizes) {
+  Shifts shifts;
+  for (const Dimension& given : sizes) {
+    const Dimension size = shifted(given, shifts);
+    const auto least = lower_bound(size);
+    if (least && *least >= 0) continue;
+    const auto more = shift_for(size);
+    if (!more) return std::nullopt;
+    shifts[more->first] += more->second;
+  }
+  return shifts;
+}
+
+}  // namespace lemma::partial
