@@ -187,12 +187,12 @@ bool is_empty(const Region& region) {
   });
 }
 
-/// Variables that are taken to be positive: none, each one by itself, and all.
-std::vector<Shifts> positive_variables(const Substitution& rule) {
+/// Variables that are taken to be positive: none, each one by itself if that is asked for, and all.
+std::vector<Shifts> positive_variables(const Substitution& rule, bool one_by_one) {
   std::vector<Shifts> result = {{}};
   Shifts all;
   for (const std::string& name : variable_names(rule)) {
-    result.push_back({{name, 1}});
+    if (one_by_one) result.push_back({{name, 1}});
     all[name] = 1;
   }
   result.push_back(std::move(all));
@@ -231,7 +231,7 @@ Correction corrected(Substitution partial, Region region) {
   partial.bidirectional = false;
   std::string first_reason;
   for (std::int64_t margin = 0; margin <= most_margin; ++margin)
-    for (const Shifts& positive : positive_variables(partial)) {
+    for (const Shifts& positive : positive_variables(partial, margin == 0)) {
       Substitution rule = partial;
       Region less = smaller(region, margin);
       shift(rule, less, positive);

@@ -100,6 +100,27 @@ def proofs_in_words(verdict):
     return {2: "both", 1: f"{next(iter(proofs), 'none')} only"}.get(len(proofs), "none")
 
 
+def in_each_direction(rule):
+    """The rule, and what an equation says from left to right and from right to left. What it needs to be true, such as sizes that
+    are not 0, is looked for in one direction only."""
+    *head, claim = rule.rstrip("\n").split("\n")
+    sides = claim.strip().split(" = ")
+    if len(sides) != 2:
+        return [rule]
+    name = head[0].removeprefix("rule ")
+    return [rule, *("\n".join([f"rule {name}_{which}", *head[1:], f"  {a} => {b}", ""])
+                    for which, (a, b) in (("forward", sides), ("backward", sides[::-1])))]
+
+
+def best_of(verdicts_of_forms):
+    """What is proved in the best form of a rule. One that holds only for equal sizes comes after those that hold for all."""
+    order = ("both", "index only", "certificate only", "none", "unknown", "refuted")
+    best = min(verdicts_of_forms, key=lambda verdict: ("==" in verdict["condition"], order.index(proofs_in_words(verdict)))
+               if verdict["verdict"] == "proved" else (True, len(order)))
+    words = proofs_in_words(best)
+    return f"{words}, where {best['condition']}" if "==" in best["condition"] else words
+
+
 def first_match(patterns, rules):
     """The shortest rule with all of the patterns."""
     fits = [name for name, text in rules.items()
@@ -113,14 +134,15 @@ def table(options, folder):
     found = rules_of(candidates)
     names = [first_match(patterns, found) for _, patterns, _ in WANTED]
     matched = folder / "matched.rules"
-    matched.write_text("\n".join(found[name] for name in sorted(set(filter(None, names)))))
-    said = verdicts(options, folder, matched)
+    matched.write_text("\n".join(form for name in sorted(set(filter(None, names))) for form in in_each_direction(found[name])))
+    forms = verdicts(options, folder, matched)
     shipped_file = results.ROOT / "rules" / "substitutions" / "partial.rules"
     shipped = verdicts(options, folder, shipped_file)
     rows = []
     for (what, _, by_hand), name in zip(WANTED, names, strict=True):
         rows.append([what, "found" if name else "by hand", round(seconds, 1) if name else None,
-                     proofs_in_words(said[name]) if name else None, by_hand, proofs_in_words(shipped[by_hand]), "everywhere"])
+                     best_of(verdict for form, verdict in forms.items() if form in (name, f"{name}_forward", f"{name}_backward"))
+                     if name else None, by_hand, proofs_in_words(shipped[by_hand]), "everywhere"])
         print(*rows[-1], sep=", ", flush=True)
     lemma(options, "regions", "--set", "partial", "-o", regions, "--record", record)
     of_regions = json.loads(record.read_text())
