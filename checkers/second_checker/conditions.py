@@ -1,6 +1,9 @@
 """What a term takes for granted at run time (docs/certificates.md, "Replaying a case", 2)."""
 
-from second_checker.sizes import add, as_floor_quotient, at_least, demand, ONE, size_text, subtract, ZERO
+import math
+
+from second_checker.sizes import (add, as_floor_quotient, at_least, demand, floor_quotient, number, ONE, size_text, subtract,
+                                  ZERO)
 
 
 class Conditions:
@@ -65,10 +68,33 @@ def demand_follow(wanted, accepted):
 
 
 def follows(size, bounds):
-    """Whether the size is at least 0 where the bounds are: it is one of them and more, or it is
-    floordiv(a, b) where that holds of a and of b - 1."""
-    if any(at_least(size, one) for one in [ZERO, *bounds]):
+    """Whether the size is at least 0 where the bounds are: it is one of them and more, also after that was divided by what
+    divides its coefficients; it is a sum less 1, and the sum cannot be 0 under a bound; or it is floordiv(a, b) where
+    that holds of a and of b - 1."""
+    if any(at_least(size, one) for one in [ZERO, *bounds, *map(divided, bounds)]):
+        return True
+    if any(excludes_zero(one, add(size, ONE)) for one in bounds):
+        return True
+    more = size.terms.get((), 0)
+    if more > 0 and follows(subtract(size, number(more)), bounds):
         return True
     quotient = as_floor_quotient(size)
     return quotient is not None and follows(quotient[0], bounds) and follows(
         subtract(quotient[1], ONE), bounds)
+
+
+def divided(bound):
+    """c * a + d is not negative, c and d being numbers: neither is a + floor(d / c), since a is an integer."""
+    common = math.gcd(*(c for m, c in bound.terms.items() if m != ()))
+    return floor_quotient(bound, number(common)) if common > 1 else bound
+
+
+def excludes_zero(bound, total):
+    """Whether the bound is negative where `total`, a sum of products of symbols, is 0: then each of its products is 0, and
+    with it each product that has all symbols of one of them."""
+    products = [frozenset(m) for m in total.terms]
+    others = [frozenset(m) for m in bound.terms if m != ()]
+    return (bool(others) and () not in total.terms and all(c > 0 for c in total.terms.values())
+            and all(kind == "" for m in (*products, *others) for kind, _ in m)
+            and bound.terms.get((), 0) < 0
+            and all(any(product <= other for product in products) for other in others))

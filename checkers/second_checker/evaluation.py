@@ -24,6 +24,8 @@ def evaluate(e, values, conditions=None):
         demand(e[1] in values, f"'{e[1]}' has no value")
         return values[e[1]]
     if kind == "list":
+        if len(e) > 1 and all(part[0] == "literal" and isinstance(part[1], float) for part in e[1:]):
+            return tuple(part[1] for part in e[1:])
         result = []
         for part in e[1:]:
             if part[0] == "splice":

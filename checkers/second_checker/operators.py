@@ -7,7 +7,7 @@ from second_checker import blocks, fusions, shapes, windows
 from second_checker.reals import as_real
 from second_checker.shapes import ANY, BOOLEAN, elementwise_rule, NUMERIC, REAL
 from second_checker.sizes import ONE
-from second_checker.values import as_integer, as_integers, as_list, as_size, as_string, as_type
+from second_checker.values import as_integer, as_integers, as_list, as_reals, as_size, as_string, as_type
 
 REQUIRED, OPTIONAL = "required", "optional"
 MANY = 1000
@@ -27,7 +27,7 @@ def attribute_value(kind, value):
     if kind == "type":
         return as_type(value)[1]
     return {"integer": as_integer, "integers": as_integers, "size": as_size, "sizes": as_list,
-            "real": as_real, "string": as_string}[kind](value)
+            "real": as_real, "reals": as_reals, "string": as_string}[kind](value)
 
 
 EPSILON = ("real", 9.999999747378752e-06)
@@ -54,6 +54,8 @@ OPERATORS = {
     "Conv": Operator((2, 3), windows.infer_conv, {**WINDOW, "group": ("size", ONE)}),
     "ConvTranspose": Operator((2, 3), windows.infer_conv_transpose,
                               {**WINDOW, "group": ("size", ONE), "output_padding": ("sizes", OPTIONAL)}),
+    "DepthToSpace": Operator((1, 1), windows.infer_depth_to_space,
+                             {"blocksize": ("size", REQUIRED), "mode": ("string", '"DCR"')}),
     "Dropout": Operator((1, 1), shapes.infer_dropout, outputs=2),
     "Expand": Operator((1, 1), shapes.infer_expand, {"shape": ("sizes", REQUIRED)}),
     "EyeLike": Operator((1, 1), shapes.infer_eye,
@@ -81,6 +83,13 @@ OPERATORS = {
                      "value": ("real", 0.0), "axes": ("integers", OPTIONAL)}),
     "RMSNormalization": Operator((2, 2), windows.infer_layer_normalization, NORMAL),
     "Reshape": Operator((1, 1), shapes.infer_reshape, {"shape": ("sizes", REQUIRED)}),
+    "Resize": Operator((1, 1), windows.infer_resize,
+                       {"mode": ("string", '"nearest"'), "nearest_mode": ("string", '"round_prefer_floor"'),
+                        "coordinate_transformation_mode": ("string", '"half_pixel"'), "cubic_coeff_a": ("real", -0.75),
+                        "antialias": ("integer", 0), "exclude_outside": ("integer", 0),
+                        "extrapolation_value": ("real", 0.0), "keep_aspect_ratio_policy": ("string", '"stretch"'),
+                        "scales": ("reals", OPTIONAL), "sizes": ("sizes", OPTIONAL), "roi": ("reals", OPTIONAL),
+                        "axes": ("integers", OPTIONAL)}),
     "Slice": Operator((1, 1), shapes.infer_slice,
                       {"starts": ("sizes", REQUIRED), "ends": ("sizes", REQUIRED),
                        "axes": ("integers", OPTIONAL), "steps": ("integers", OPTIONAL)}),

@@ -1,6 +1,6 @@
 """Replaying the steps of a chain in one case (docs/certificates.md, "Replaying a case")."""
 
-from second_checker.conditions import Conditions, demand_follow
+from second_checker.conditions import Conditions, demand_follow, follows
 from second_checker.evaluation import bound_value, evaluate, guards_hold, with_real_type
 from second_checker.observers import observes
 from second_checker.reals import check_mixture
@@ -106,7 +106,7 @@ class Case:
             demand(("variable", name) in parts or at_least(values[name], ZERO),
                    f"'{name}' may be negative")
         for name in axiom.groups:
-            demand(("splice", name) in parts or all(at_least(one, ZERO) for one in values[name]),
+            demand(("splice", name) in parts or all(follows(one, self.accepted.bounds) for one in values[name]),
                    f"'{name}' may have a negative size")
         for value, one in zip(inputs, axiom.inputs):
             shape = evaluate(("list", *one.shape), values, conditions)

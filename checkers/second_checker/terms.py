@@ -21,9 +21,13 @@ class Node:
         self.always_defined = None  # not known yet
 
 
+def holds_reals(value):
+    return isinstance(value, float) or (isinstance(value, tuple) and any(isinstance(one, float) for one in value))
+
+
 def keyed(attributes):
     """Attributes as a key; two zeros are two numbers."""
-    return tuple(sorted((name, repr(value) if isinstance(value, float) else value)
+    return tuple(sorted((name, repr(value) if holds_reals(value) else value)
                         for name, value in attributes.items()))
 
 

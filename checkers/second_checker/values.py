@@ -34,6 +34,11 @@ def as_list(value):
     return value
 
 
+def as_reals(value):
+    demand(isinstance(value, tuple) and all(isinstance(one, float) for one in value), "a list of numbers is wanted")
+    return value
+
+
 def as_integers(value):
     return tuple(as_integer(one) for one in as_list(value))
 

@@ -64,6 +64,26 @@ def infer_conv_transpose(operands, attributes, _, conditions):
     return [(kind, (data[0], channels, *sizes))]
 
 
+def infer_depth_to_space(operands, attributes, _, conditions):
+    kind, shape = operands[0]
+    block = attributes["blocksize"]
+    demand(len(shape) == 4, "no image")
+    conditions.positive(block)
+    parts = multiply(block, block)
+    depth = floor_quotient(shape[1], parts)
+    conditions.equal(shape[1], multiply(parts, depth))
+    return [(kind, (shape[0], depth, multiply(block, shape[2]), multiply(block, shape[3])))]
+
+
+def infer_resize(operands, attributes, *_):
+    kind, shape = one_type(operands, NUMERIC), operands[0][1]
+    scales = attributes.get("scales", ())
+    demand(len(scales) == len(shape) and not any(name in attributes for name in ("sizes", "roi", "axes")),
+           "this checker knows scales of all axes only")
+    demand(all(one.is_integer() and one >= 1 for one in scales), "this checker knows whole scales only")
+    return [(kind, tuple(multiply(number(int(one)), size) for one, size in zip(scales, shape)))]
+
+
 def pooled(operands, attributes, kinds, conditions):
     kind = one_type(operands, kinds)
     shape, kernel = operands[0][1], attributes["kernel_shape"]
