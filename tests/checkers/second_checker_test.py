@@ -2,6 +2,7 @@
 """The second checker of certificates: small proofs hold, and wrong ones are refused for the reason
 named."""
 
+import itertools
 import re
 import sys
 import tempfile
@@ -15,10 +16,11 @@ from second_checker_proofs import TRUE  # noqa: E402
 from second_checker_wrong import FAMILIES  # noqa: E402
 import lemma_check  # noqa: E402
 from second_checker.certificates import check_digests  # noqa: E402
+from second_checker.conditions import follows  # noqa: E402
 from second_checker.definitions import Definition, LISTED, OVER_NOTHING, TOTAL, verdict  # noqa: E402
 from second_checker.records import axioms_with_records  # noqa: E402
 from second_checker.reals import has_gap, ordered_values  # noqa: E402
-from second_checker.sizes import at_least, parse_size, Refused, ZERO  # noqa: E402
+from second_checker.sizes import add, at_least, multiply, number, parse_size, Refused, symbol, ZERO  # noqa: E402
 
 
 class Proofs(unittest.TestCase):
@@ -150,6 +152,37 @@ class Records(unittest.TestCase):
                      self.record("a", "x")[:-2] + "\n"):
             with self.assertRaises(Refused):
                 self.reasons(text)
+
+
+class Following(unittest.TestCase):
+    """A size is at least 0 where others are; each claim is tried on all small values of the symbols."""
+
+    NAMES = ("k", "h", "t", "y")
+    SIZES = ("y - 1", "h + t - 1", "h - 1", "2*y - 1", "2*y - 3", "k*h + k*t + h + t - 1", "k*h - 1", "h*h + t - 1",
+             "h - t", "k*y - h", "3*y - h - 1", "y - 2", "2*y + 2*h - 5", "y + h - 3", "y + h - 2", "4")
+
+    def size(self, text):
+        total = ZERO
+        for part in text.replace(" - ", " + -").split(" + "):
+            product = number(-1 if part.startswith("-") else 1)
+            for factor in part.lstrip("-").split("*"):
+                product = multiply(product, number(int(factor)) if factor.isdigit() else symbol(factor))
+            total = add(total, product)
+        return total
+
+    def test_what_follows_is_true(self):
+        values = [dict(zip(self.NAMES, ones)) for ones in itertools.product(range(4), repeat=len(self.NAMES))]
+        followed = set()
+        for bound, size in itertools.product(self.SIZES, repeat=2):
+            if not follows(self.size(size), {self.size(bound)}):
+                continue
+            followed.add((bound, size))
+            for one in values:
+                if eval(bound, {}, one) >= 0:
+                    self.assertGreaterEqual(eval(size, {}, one), 0, f"{size} from {bound} where {one}")
+        for pair in (("2*y - 1", "y - 1"), ("2*y - 3", "y - 2"), ("k*h + k*t + h + t - 1", "h + t - 1"),
+                     ("k*h - 1", "h - 1"), ("2*y + 2*h - 5", "y + h - 3")):
+            self.assertIn(pair, followed)
 
 
 class Program(unittest.TestCase):
