@@ -42,7 +42,7 @@ def _type_text(dtype: np.dtype[Any], shape: Shape) -> str:
     return f"{dtype}[{', '.join(map(str, shape))}]"
 
 
-def _address(array: np.ndarray[Any, Any]) -> int:
+def _address(array: Any) -> int:
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
     except (TypeError, ValueError, BufferError):  # an empty array, one that cannot be written to, elements of another package

@@ -170,7 +170,7 @@ class Session:
         self._threads, self._runs_at_once, self._keep = threads, runs_at_once, max(1, keep)
         self._shapes = dict(shapes or {})
         self._progress = progress
-        self._folder = None if cache else tempfile.TemporaryDirectory(prefix="lemma-session-")
+        self._folder = None if cache else tempfile.TemporaryDirectory(prefix="lemma-session-", ignore_cleanup_errors=True)
         self._change = threading.Condition()
         self._compiling = threading.Lock()
         self._fallback: Any = None
