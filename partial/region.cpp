@@ -102,27 +102,6 @@ std::optional<std::int64_t> value_at(const Dimension& size, const SizedMask& mas
   return substitute(size, mask.sizes).constant();
 }
 
-/// Expressions that a bound may be, the simplest kind first: numbers, the extent less a number, and a variable or a
-/// product of two of them, once or a few times, with a number.
-std::vector<std::vector<Dimension>> bounds_to_try(const Dimension& extent, const SizedMask& mask) {
-  constexpr std::int64_t most_offset = 4, most_times = 3;
-  std::vector<std::vector<Dimension>> kinds(3);
-  for (std::int64_t i = 0; i <= most_offset; ++i) kinds[0].emplace_back(i);
-  for (std::int64_t i = 0; i <= most_offset; ++i) kinds[1].push_back(extent - i);
-  std::vector<Dimension> parts;
-  for (const auto& [name, size] : mask.sizes) parts.push_back(Dimension::symbol(name));
-  const std::size_t variables = parts.size();
-  for (std::size_t i = 0; i < variables; ++i) {
-    parts.push_back(extent - parts[i]);
-    for (std::size_t j = i; j < variables; ++j) parts.push_back(parts[i] * parts[j]);
-  }
-  for (const Dimension& part : parts)
-    for (std::int64_t times = 1; times <= most_times; ++times)
-      for (std::int64_t offset = -most_offset; offset <= most_offset; ++offset)
-        kinds[2].push_back(part * times + offset);
-  return kinds;
-}
-
 /// A bound of an interval at one choice of sizes.
 struct Observed {
   const SizedMask* mask = nullptr;
@@ -135,33 +114,62 @@ struct FittedBound {
   std::int64_t loss = 0;
 };
 
-/// The loss of an expression: it is at least what was observed for a beginning, at most that for an end.
-std::optional<std::int64_t> loss_of(const Dimension& expression,
-                                    const std::vector<Observed>& observed, bool is_end) {
-  std::int64_t loss = 0;
-  for (const Observed& choice : observed) {
-    const auto value = value_at(expression, *choice.mask);
-    if (!value) return std::nullopt;
-    const std::int64_t lost = is_end ? choice.bound - *value : *value - choice.bound;
-    if (lost < 0) return std::nullopt;
-    loss += lost;
-  }
-  return loss;
-}
+/// Finds an expression for a bound: at least what was observed for a beginning, at most that for an end. Of those that are
+/// tried the one that leaves out the fewest indices.
+class BoundFit {
+ public:
+  BoundFit(const std::vector<Observed>& observed, bool is_end)
+      : observed_(observed), is_end_(is_end) {}
 
-/// The expression that leaves out the fewest indices, the simplest kind of those that leave out none.
+  /// A part once, with the number that fits best.
+  void try_part(const Dimension& part, std::int64_t times) {
+    constexpr std::int64_t most_offset = 4;
+    std::optional<std::int64_t> offset;
+    std::vector<std::int64_t> values;
+    for (const Observed& choice : observed_) {
+      const auto value = value_at(part, *choice.mask);
+      if (!value) return;
+      values.push_back(*value * times);
+      const std::int64_t wanted = choice.bound - values.back();
+      if (!offset) offset = wanted;
+      offset = is_end_ ? std::min(*offset, wanted) : std::max(*offset, wanted);
+    }
+    if (!offset || *offset < -most_offset || *offset > most_offset) return;
+    std::int64_t loss = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      loss += std::abs(observed_[i].bound - values[i] - *offset);
+    if (!best_ || loss < best_->loss) best_ = {part * times + *offset, loss};
+  }
+
+  bool leaves_nothing_out() const { return best_ && best_->loss == 0; }
+  const std::optional<FittedBound>& best() const { return best_; }
+
+ private:
+  const std::vector<Observed>& observed_;
+  bool is_end_;
+  std::optional<FittedBound> best_;
+};
+
+/// The expression that leaves out the fewest indices, the simplest kind of those that leave out none: a number, the extent
+/// and a number, or a variable or a product of two of them, once or a few times, with a number.
 std::optional<Dimension> fitted_bound(const std::vector<Observed>& observed,
                                       const Dimension& extent, bool is_end) {
-  std::optional<FittedBound> best;
-  for (const auto& kind : bounds_to_try(extent, *observed.front().mask)) {
-    for (const Dimension& expression : kind) {
-      const auto loss = loss_of(expression, observed, is_end);
-      if (loss && (!best || *loss < best->loss)) best = {expression, *loss};
+  constexpr std::int64_t most_times = 3;
+  BoundFit fit(observed, is_end);
+  fit.try_part(0, 1);
+  if (!fit.leaves_nothing_out()) fit.try_part(extent, 1);
+  std::vector<Dimension> variables;
+  for (const auto& [name, size] : observed.front().mask->sizes)
+    variables.push_back(Dimension::symbol(name));
+  for (std::size_t i = 0; i < variables.size() && !fit.leaves_nothing_out(); ++i)
+    for (std::int64_t times = 1; times <= most_times; ++times) {
+      fit.try_part(variables[i], times);
+      fit.try_part(extent - variables[i] * times, 1);
+      for (std::size_t k = i; k < variables.size(); ++k)
+        fit.try_part(variables[i] * variables[k], times);
     }
-    if (best && best->loss == 0) break;
-  }
-  if (!best) return std::nullopt;
-  return best->expression;
+  if (!fit.best()) return std::nullopt;
+  return fit.best()->expression;
 }
 
 /// The indices of a box at one choice of sizes; nothing if it has no elements there.
