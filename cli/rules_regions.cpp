@@ -30,7 +30,6 @@ Json region_json(const partial::FoundRegion& found) {
           {"target", found.target},
           {"operators", found.operators},
           {"share", found.share},
-          {"seconds", found.seconds},
           {"partial", text(found.claim)},
           {"boxes", boxes},
           {"corrected", text(found.correction.rule)}};
@@ -41,7 +40,6 @@ Json record_of(const generator::OperatorSet& set, const partial::FoundRegions& r
                  {"terms", regions.statistics.evaluated},
                  {"partial_terms", regions.partial_terms},
                  {"rules", regions.found.size()},
-                 {"seconds", regions.seconds},
                  {"found", Json::array()},
                  {"open", Json::array()}};
   for (const partial::FoundRegion& found : regions.found)
@@ -77,10 +75,15 @@ Result<std::string> run(const RegionArguments& arguments) {
   if (!arguments.record.empty())
     LEMMA_RETURN_IF_ERROR(
         write_file_atomically(arguments.record, record_of(set, regions).dump(1) + "\n"));
-  return fmt::format(
-      "{} terms, {} equal a target in part, {} have a region that is proved for all sizes; {:.1f} "
-      "s\n",
-      regions.statistics.evaluated, regions.partial_terms, regions.found.size(), regions.seconds);
+  std::string told;
+  for (const partial::FoundRegion& found : regions.found)
+    told += fmt::format("{} in {:.1f} s\n", found.correction.rule.name, found.seconds);
+  return told + fmt::format(
+                    "{} terms, {} equal a target in part, {} have a region that is proved for all "
+                    "sizes; {:.1f} "
+                    "s\n",
+                    regions.statistics.evaluated, regions.partial_terms, regions.found.size(),
+                    regions.seconds);
 }
 
 }  // namespace

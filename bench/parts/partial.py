@@ -70,13 +70,13 @@ def arguments():
 
 
 def lemma(options, *words):
-    """Runs the program; the seconds that it takes."""
+    """Runs the program; the seconds that it takes, and what it prints."""
     begin = time.monotonic()
     done = subprocess.run([options.build / "bin" / "lemma", "rules", *map(str, words)], capture_output=True, text=True, cwd=results.ROOT,
                           check=False)
     if done.returncode not in (0, 3, 4):
         sys.exit(f"lemma rules {words[0]}: {done.stderr[-2000:]}")
-    return time.monotonic() - begin
+    return time.monotonic() - begin, done.stdout
 
 
 def rules_of(file):
@@ -130,7 +130,7 @@ def first_match(patterns, rules):
 
 def table(options, folder):
     candidates, regions, record = (folder / name for name in ("partial.rules", "regions.rules", "regions.json"))
-    seconds = lemma(options, "generate", "--set", "partial", "-o", candidates)
+    seconds, _ = lemma(options, "generate", "--set", "partial", "-o", candidates)
     found = rules_of(candidates)
     names = [first_match(patterns, found) for _, patterns, _ in WANTED]
     matched = folder / "matched.rules"
@@ -144,15 +144,16 @@ def table(options, folder):
                      best_of(verdict for form, verdict in forms.items() if form in (name, f"{name}_forward", f"{name}_backward"))
                      if name else None, by_hand, proofs_in_words(shipped[by_hand]), "everywhere"])
         print(*rows[-1], sep=", ", flush=True)
-    lemma(options, "regions", "--set", "partial", "-o", regions, "--record", record)
+    of_all, told = lemma(options, "regions", "--set", "partial", "-o", regions, "--record", record)
+    took = {name: float(figure) for name, figure in re.findall(r"^(\w+) in ([\d.]+) s$", told, re.MULTILINE)}
     of_regions = json.loads(record.read_text())
     said = verdicts(options, folder, regions) if of_regions["found"] else {}
     for entry in of_regions["found"]:
         boxes = "; ".join(box["box"] for box in entry["boxes"])
         rows.append([f"{entry['target']}, {entry['operators']} operators, {entry['share']:.2f} of the elements", "found",
-                     round(entry["seconds"], 1), proofs_in_words(said[entry["rule"]]), entry["rule"], None, boxes])
+                     took[entry["rule"]], proofs_in_words(said[entry["rule"]]), entry["rule"], None, boxes])
         print(*rows[-1], sep=", ", flush=True)
-    print(f"enumeration: {seconds:.1f} s, {len(found)} candidates; regions: {of_regions['seconds']:.1f} s, "
+    print(f"enumeration: {seconds:.1f} s, {len(found)} candidates; regions: {of_all:.1f} s, "
           f"{of_regions['partial_terms']} terms that agree in part, {of_regions['rules']} corrected")
     return rows, all(verdict["verdict"] == "proved" for verdict in shipped.values())
 

@@ -54,7 +54,8 @@ TEST(Mutants, AreProvedOnlyIfExactEvaluationAgrees) {
   EXPECT_GE(mutants, 1000U);
   // Of those that are not true, as the index prover sees it.
   EXPECT_GE(refuted * 100, (mutants - proved) * 98);
-  EXPECT_GE(proved, 10U);
+  // Some mutants are true, and are seen to be; how many a sample has changes with the axioms.
+  EXPECT_GE(proved, every == 1 ? 40U : 3U);
   EXPECT_LE(proved, mutants / 50);
 }
 
