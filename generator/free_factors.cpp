@@ -67,15 +67,14 @@ bool declare(Substitution& rule, const std::vector<FreeParameter>& all, std::siz
   return false;
 }
 
-void shift(RuleExpression& expression, const std::string& name, std::int64_t amount) {
+void shift(RuleExpression& expression, const std::string& name, const RuleExpression& amount) {
   if (expression.kind != Kind::variable || expression.name != name) {
     for (RuleExpression& argument : expression.arguments) shift(argument, name, amount);
     return;
   }
-  RuleExpression number, sum;
-  number.literal = amount;
+  RuleExpression sum;
   sum.kind = Kind::add;
-  sum.arguments = {expression, number};
+  sum.arguments = {expression, amount};
   expression = std::move(sum);
 }
 
@@ -90,7 +89,7 @@ bool declare_free_parameters(Substitution& rule) {
   return false;
 }
 
-void shift_variable(Substitution& rule, const std::string& name, std::int64_t amount) {
+void shift_variable(Substitution& rule, const std::string& name, const RuleExpression& amount) {
   for (RuleInput& input : rule.inputs)
     for (RuleExpression& size : input.shape) shift(size, name, amount);
   for (RuleTerm& term : rule.terms)
@@ -105,8 +104,11 @@ void shift_variable(Substitution& rule, const std::string& name, std::int64_t am
 
 Substitution with_positive_parameters(Substitution rule) {
   const std::vector<RuleParameter> parameters = rule.parameters;
+  RuleExpression number;
+  number.literal = std::int64_t{1};
   for (const RuleParameter& parameter : parameters)
-    if (parameter.range == RuleParameter::Range::dimension) shift_variable(rule, parameter.name, 1);
+    if (parameter.range == RuleParameter::Range::dimension)
+      shift_variable(rule, parameter.name, number);
   return rule;
 }
 

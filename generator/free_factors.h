@@ -13,6 +13,6 @@ bool declare_free_parameters(Substitution& rule);
 Substitution with_positive_parameters(Substitution rule);
 
 /// `name + amount` in place of a variable, everywhere in the rule.
-void shift_variable(Substitution& rule, const std::string& name, std::int64_t amount);
+void shift_variable(Substitution& rule, const std::string& name, const RuleExpression& amount);
 
 }  // namespace lemma::generator

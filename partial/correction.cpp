@@ -106,7 +106,8 @@ Region shifted_region(const Region& region, const Shifts& shifts) {
 
 /// Adds numbers to the variables of a rule and its region.
 void shift(Substitution& rule, Region& region, const Shifts& shifts) {
-  for (const auto& [name, amount] : shifts) generator::shift_variable(rule, name, amount);
+  for (const auto& [name, amount] : shifts)
+    generator::shift_variable(rule, name, *parse_rule_expression(amount.text()));
   region = shifted_region(region, shifts);
 }
 

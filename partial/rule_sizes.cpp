@@ -53,13 +53,30 @@ std::optional<Shape> sizes_of_attribute(const Substitution& rule, const RuleTerm
 
 namespace {
 
-/// A variable that makes the size at least 0 when a number is added to it, and that number.
-std::optional<std::pair<std::string, std::int64_t>> shift_for(const Dimension& size) {
+/// A variable that makes the size at least 0 when something is added to it, and that: what the size subtracts.
+std::optional<std::pair<std::string, Dimension>> shift_for(const Dimension& size) {
+  Dimension subtracted = size.offset() < 0 ? -size.offset() : 0;
+  bool only_numbers = true;
   for (const Dimension::Term& term : size.terms()) {
-    if (term.coefficient < 0) return std::nullopt;
-    if (term.atoms.size() == 1 && term.atoms[0]->kind == AtomKind::symbol)
+    if (term.coefficient >= 0) continue;
+    only_numbers = false;
+    Dimension part(-term.coefficient);
+    for (const Dimension::AtomPointer& atom : term.atoms) {
+      if (atom->kind != AtomKind::symbol) return std::nullopt;
+      part = part * Dimension::symbol(atom->symbol);
+    }
+    subtracted = subtracted + part;
+  }
+  std::map<std::string, int> used;
+  collect_symbols(subtracted, used);
+  for (const Dimension::Term& term : size.terms()) {
+    if (term.coefficient <= 0 || term.atoms.size() != 1 ||
+        term.atoms[0]->kind != AtomKind::symbol || used.contains(term.atoms[0]->symbol))
+      continue;
+    if (term.coefficient == 1) return std::pair(term.atoms[0]->symbol, subtracted);
+    if (only_numbers)
       return std::pair(term.atoms[0]->symbol,
-                       (-size.offset() + term.coefficient - 1) / term.coefficient);
+                       Dimension((-size.offset() + term.coefficient - 1) / term.coefficient));
   }
   return std::nullopt;
 }
@@ -80,7 +97,13 @@ std::optional<Shifts> shifts_for(const std::vector<Dimension>& sizes) {
     if (least && *least >= 0) continue;
     const auto more = shift_for(size);
     if (!more) return std::nullopt;
-    shifts[more->first] += more->second;
+    // A variable that is added somewhere stays as it is.
+    for (const auto& [name, amount] : shifts) {
+      std::map<std::string, int> used;
+      collect_symbols(amount, used);
+      if (used.contains(more->first)) return std::nullopt;
+    }
+    shifts[more->first] = shifts[more->first] + more->second;
   }
   return shifts;
 }

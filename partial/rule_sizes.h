@@ -22,10 +22,10 @@ std::optional<Shape> shape_of(const Substitution& rule, TermId term);
 std::optional<Shape> sizes_of_attribute(const Substitution& rule, const RuleTerm& term,
                                         std::string_view name);
 
-/// Numbers that are added to variables.
-using Shifts = std::map<std::string, std::int64_t>;
+/// What is added to variables: numbers, and other variables.
+using Shifts = std::map<std::string, Dimension>;
 
-/// The least numbers that make each of the sizes at least 0 for all values of the variables; nothing if none do.
+/// The least shifts that make each of the sizes at least 0 for all values of the variables; nothing if none are seen.
 std::optional<Shifts> shifts_for(const std::vector<Dimension>& sizes);
 Dimension shifted(const Dimension& size, const Shifts& shifts);
 
