@@ -149,11 +149,11 @@ struct RuleTerm {
 
 /// What a search uses a rule for, beside rewriting with it wherever it fits.
 enum class RuleRole : std::uint8_t {
-  general,             // nothing else
-  simplification,      // `lemma simplify` uses it too
-  runtime,             // only for targets that are the runtime whose operators it has
-  layout,              // only about the costs of a runtime's layout
-  partial,             // only for targets on which regrouping an operator's elements was measured to win
+  general,         // nothing else
+  simplification,  // `lemma simplify` uses it too
+  runtime,         // only for targets that are the runtime whose operators it has
+  layout,          // only about the costs of a runtime's layout
+  partial,  // only for targets on which regrouping an operator's elements was measured to win
   recurrence_form,     // only to bring steps into the form that the next ones look for
   recurrence,          // also to make recurrent operators, and to join or exchange them
   recurrence_results,  // also to read results off a recurrent operator
