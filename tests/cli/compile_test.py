@@ -201,7 +201,7 @@ class Compile(unittest.TestCase):
                                   ((), 2, "one of -o DIRECTORY and --cached"),
                                   (("--cached", "--name", "a"), 2, "--name and --replace are for -o"),
                                   (("-o", "out", "--parts"), 2, "--parts is for --cached"),
-                                  (("-o", "out"), 2, "the sizes of input 'x', f32[N, 3], are not fixed; give --shape"),
+                                  (("-o", self.folder / "new"), 2, "the sizes of input 'x', f32[N, 3], are not fixed; give --shape"),
                                   (("-o", self.symbolic()), 2, "symbolic.onnx")):
             with self.subTest(words):
                 done = self.run_it("compile", self.symbolic(), *words)

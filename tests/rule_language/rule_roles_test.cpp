@@ -60,7 +60,7 @@ TEST(RuleRoles, ErrorsSayWhatIsAllowed) {
   EXPECT_EQ(
       error_of(head + "  role merging\n" + end),
       "bad.rules:3: r: 'merging' is no role; roles are general, simplification, runtime, layout, "
-      "recurrence_form, recurrence, recurrence_results");
+      "partial, recurrence_form, recurrence, recurrence_results");
   EXPECT_EQ(error_of(head + "  role layout, layout\n" + end),
             "bad.rules:3: r: the role 'layout' is repeated");
   EXPECT_EQ(error_of(head + "  role layout\n  role general\n" + end),
