@@ -1,6 +1,7 @@
 #include "partial/correction.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -104,11 +105,25 @@ Region shifted_region(const Region& region, const Shifts& shifts) {
   return result;
 }
 
-/// Adds numbers to the variables of a rule and its region.
+/// A parameter that stands in the shape of an input by now is a size of it.
+void drop_parameters_of_shapes(Substitution& rule) {
+  std::set<std::string> names;
+  for (const RuleInput& input : rule.inputs)
+    for (const RuleExpression& size : input.shape)
+      detail::for_each_expression(size, [&names](const RuleExpression& expression) {
+        if (expression.kind == RuleExpression::Kind::variable) names.insert(expression.name);
+      });
+  std::erase_if(rule.parameters, [&names](const RuleParameter& parameter) {
+    return names.contains(parameter.name);
+  });
+}
+
+/// Shifts the variables of a rule and its region.
 void shift(Substitution& rule, Region& region, const Shifts& shifts) {
   for (const auto& [name, amount] : shifts)
     generator::shift_variable(rule, name, *parse_rule_expression(amount.text()));
   region = shifted_region(region, shifts);
+  drop_parameters_of_shapes(rule);
 }
 
 /// Fewer indices at each side that is no border of the output.

@@ -70,6 +70,23 @@ TEST(FindRegions, DoNotDependOnContentsAndThreads) {
     EXPECT_EQ(text(first->found[i].correction.rule), text(second->found[i].correction.rule));
 }
 
+/// The border is as wide as the pads, and images are wide enough for two of them.
+TEST(FindRegions, KernelsMayHaveAnySize) {
+  std::string any = sequences;
+  const std::string kernel = "weight k : [o, c, 3]\n  Conv{strides=[1], pads=[1, 1]";
+  ASSERT_NE(any.find(kernel), std::string::npos);
+  any.replace(any.find(kernel), kernel.size(),
+              "weight k : [o, c, 2*p + 1]\n  where p == 1\n  Conv{strides=[1], pads=[p, p]");
+  const FoundRegions regions = regions_of(any);
+  ASSERT_EQ(regions.found.size(), 1U) << (regions.open.empty() ? "" : regions.open[0].reason);
+  const Substitution& rule = regions.found.front().correction.rule;
+  const auto read = parse_substitutions(text(rule), "again.rules");
+  ASSERT_TRUE(read) << read.error().message << text(rule);
+  EXPECT_NE(text(rule).find("2*(n4 + 1) + 1"), std::string::npos) << text(rule);
+  EXPECT_TRUE(verifier::prove_by_index(read->front()).proved);
+  EXPECT_FALSE(verifier::sample(read->front()).counterexample);
+}
+
 TEST(FindRegions, WrongBoxesAreNotProved) {
   const FoundRegions regions = regions_of(sequences);
   ASSERT_EQ(regions.found.size(), 1U);
