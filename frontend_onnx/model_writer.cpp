@@ -431,7 +431,11 @@ class ModelWriter {
     const bool is_declared = entry != envelope_.declarations.end() &&
                              out.ParseFromString(entry->second) &&
                              out.type().tensor_type().has_shape();
-    if (!is_declared) declare(name, type, out);
+    // A number of axes that is wrong would be found out by a reader of the simpler graph.
+    const bool is_right =
+        is_declared && (!type.shape || out.type().tensor_type().shape().dim_size() ==
+                                           static_cast<int>(type.rank()));
+    if (!is_right) declare(name, type, out);
   }
 
   void declare(const std::string& name, const TensorType& type, ::onnx::ValueInfoProto& out) {

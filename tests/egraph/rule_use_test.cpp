@@ -7,6 +7,7 @@
 #include "egraph/rule_use.h"
 #include "ir/runtime_layout.h"
 #include "rule_language/rule_database.h"
+#include "rule_language/rule_roles.h"
 
 namespace lemma {
 namespace {
