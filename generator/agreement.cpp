@@ -104,22 +104,6 @@ RuleBindings sizes_of(const Substitution& rule, std::uint64_t seed) {
   return result;
 }
 
-std::optional<std::vector<ValueId>> inputs_of(const Substitution& rule,
-                                              const RuleBindings& bindings, Graph& graph) {
-  std::vector<ValueId> inputs;
-  for (const RuleInput& input : rule.inputs) {
-    Shape shape;
-    for (const RuleExpression& item : input.shape) {
-      const auto size = evaluate_dimension(item, bindings);
-      if (!size || !size->is_constant()) return std::nullopt;
-      shape.push_back(*size);
-    }
-    if (!has_sizes(shape)) return std::nullopt;
-    inputs.push_back(*graph.add_input(input.name, {DataType::f32, shape}));
-  }
-  return inputs;
-}
-
 bool is_small(const Graph& graph) {
   for (std::uint32_t v = 0; v < graph.value_count(); ++v) {
     const Dimension count = element_count(*graph.type({v}).shape);
@@ -152,7 +136,7 @@ struct Trial {
 Trial tried(const Substitution& rule, std::uint64_t seed) {
   const RuleBindings bindings = sizes_of(rule, seed);
   Graph graph;
-  const auto inputs = inputs_of(rule, bindings, graph);
+  const auto inputs = add_rule_inputs(rule, bindings, graph);
   if (!inputs || !conditions_hold(rule, bindings)) return {};
   const auto left = instantiate(rule, rule.left, *inputs, bindings, graph);
   if (!left || !is_small(graph)) return {};

@@ -43,21 +43,12 @@ class SizedInstance {
   /// Nothing if the left side is not well typed, or too large.
   std::optional<std::string> difference() {
     Graph graph;
-    std::vector<ValueId> inputs;
-    for (const RuleInput& input : rule_.inputs) {
-      Shape shape;
-      for (const RuleExpression& item : input.shape) {
-        const auto size = evaluate_dimension(item, bindings_);
-        if (!size || !size->is_constant()) return std::nullopt;
-        shape.push_back(*size);
-      }
-      if (!has_sizes(shape)) return std::nullopt;
-      inputs.push_back(*graph.add_input(input.name, {DataType::f32, shape}));
-    }
+    const auto inputs = add_rule_inputs(rule_, bindings_, graph);
+    if (!inputs) return std::nullopt;
     if (!conditions_hold(rule_, bindings_)) return std::nullopt;
-    const auto left = instantiate(rule_, rule_.left, inputs, bindings_, graph);
+    const auto left = instantiate(rule_, rule_.left, *inputs, bindings_, graph);
     if (!left || !is_small(graph)) return std::nullopt;
-    const auto right = instantiate(rule_, rule_.right, inputs, bindings_, graph);
+    const auto right = instantiate(rule_, rule_.right, *inputs, bindings_, graph);
     if (!right)
       return fmt::format("for {} the right side is undefined: {}", text_, right.error().message);
     for (std::size_t i = 0; i < left->size(); ++i) {

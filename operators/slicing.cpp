@@ -18,6 +18,8 @@ namespace {
 
 /// "To the end" in files: exporters write the greatest 32- or 64-bit integer.
 constexpr std::int64_t far_away = 2147483647;
+/// Exporters write the least 64-bit integer for "from the start"; no axis is so long that it reaches this far.
+constexpr std::int64_t before_all = -(std::int64_t{1} << 62U);
 
 /// A position with negative ones counted from the end. Where the sign depends on symbols, the size
 /// is added just when the position is negative.
@@ -42,7 +44,7 @@ Cut cut_forward(const Dimension& size, const Dimension& start, const Dimension& 
                 std::int64_t step) {
   auto clamp = [&size](const Dimension& position) {
     if (position.is_constant() && position.offset() >= far_away) return size;
-    if (position.is_constant() && position.offset() < -far_away) return Dimension(0);
+    if (position.is_constant() && position.offset() < before_all) return Dimension(0);
     const Dimension p = from_end(position, size);
     return p == size ? size : maximum(0, minimum(p, size));
   };

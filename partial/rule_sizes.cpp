@@ -23,19 +23,9 @@ RuleBindings symbols_of(const Substitution& rule) {
 std::optional<Shape> shape_of(const Substitution& rule, TermId term) {
   const RuleBindings bindings = symbols_of(rule);
   Graph graph;
-  std::vector<ValueId> inputs;
-  for (const RuleInput& input : rule.inputs) {
-    Shape shape;
-    for (const RuleExpression& item : input.shape) {
-      const auto size = evaluate_dimension(item, bindings);
-      if (!size) return std::nullopt;
-      shape.push_back(*size);
-    }
-    const auto value = graph.add_input(input.name, {DataType::f32, shape});
-    if (!value) return std::nullopt;
-    inputs.push_back(*value);
-  }
-  const auto values = instantiate(rule, std::vector<TermId>{term}, inputs, bindings, graph);
+  const auto inputs = add_rule_inputs(rule, bindings, graph);
+  if (!inputs) return std::nullopt;
+  const auto values = instantiate(rule, std::vector<TermId>{term}, *inputs, bindings, graph);
   if (!values) return std::nullopt;
   return *graph.type(values->front()).shape;
 }

@@ -207,9 +207,10 @@ def difference(name, expected, actual, request, moved=None):
         wrong = ~(error <= allowed)
     if moved is not None and wrong.sum() <= 4 * (moved > without).sum() + 2:
         magnitudes = numpy.abs(wide)
-        for place in numpy.argwhere(wrong):
-            alike = moved[magnitudes <= 4 * magnitudes[tuple(place)]]
-            wrong[tuple(place)] = not error[tuple(place)] <= min(1.5 * alike.max(initial=0.0), most)
+        order = numpy.argsort(magnitudes)
+        largest_so_far = numpy.maximum.accumulate(moved[order])  # of elements that are no larger
+        last_alike = numpy.searchsorted(magnitudes[order], 4 * magnitudes[wrong], side="right") - 1
+        wrong[wrong] = ~(error[wrong] <= numpy.minimum(1.5 * largest_so_far[last_alike], most))
     largest = float(error[numpy.isfinite(error)].max(initial=0.0))
     if not wrong.any():
         return "", largest

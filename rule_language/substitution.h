@@ -243,6 +243,11 @@ Result<AttributeValue> evaluate_attribute(const RuleExpression& expression, Attr
                                           const RuleBindings& bindings);
 Result<Attributes> evaluate_attributes(const RuleTerm& term, const RuleBindings& bindings);
 
+/// Adds the rule's inputs to `graph`, of f32, with the shapes that they have with these bindings. An error: a size has no
+/// value.
+Result<std::vector<ValueId>> add_rule_inputs(const Substitution& rule, const RuleBindings& bindings,
+                                             Graph& graph);
+
 /// Builds the terms in `roots` in `graph` over the given input values.
 Result<std::vector<ValueId>> instantiate(const Substitution& rule, std::span<const TermId> roots,
                                          std::span<const ValueId> inputs,

@@ -283,6 +283,22 @@ bool conditions_hold(const Substitution& rule, const RuleBindings& bindings) {
 
 // ---- Terms ------------------------------------------------------------------------------------
 
+Result<std::vector<ValueId>> add_rule_inputs(const Substitution& rule, const RuleBindings& bindings,
+                                             Graph& graph) {
+  std::vector<ValueId> inputs;
+  for (const RuleInput& input : rule.inputs) {
+    Shape shape;
+    for (const RuleExpression& item : input.shape) {
+      LEMMA_ASSIGN_OR_RETURN(Dimension size, evaluate_dimension(item, bindings));
+      shape.push_back(std::move(size));
+    }
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value,
+                           graph.add_input(input.name, {DataType::f32, std::move(shape)}));
+    inputs.push_back(value);
+  }
+  return inputs;
+}
+
 Result<std::vector<ValueId>> instantiate(const Substitution& rule, std::span<const TermId> roots,
                                          std::span<const ValueId> inputs,
                                          const RuleBindings& bindings, Graph& graph) {

@@ -143,6 +143,28 @@ TEST_F(ResultCheck, DoesNotBlameTheResultForTooLittleTime) {
   EXPECT_THAT(checked.reason, HasSubstr("time limit"));
 }
 
+TEST_F(ResultCheck, NeedsAnotherJudgeWhereNothingWasComputed) {
+  reference_.emplace(*SampledReference::of_inputs(original_->graph, {}));
+  EXPECT_FALSE(reference_->is_computed());
+  EXPECT_EQ(reference_->inputs_for_second_judge(8, {}).size(), 3U);
+  EXPECT_TRUE(reference_->allowances({}).empty());
+  const auto compared = reference_->compare(*result_, {});
+  ASSERT_TRUE(compared) << compared.error().message;
+  EXPECT_EQ(compared->samples + compared->adversarial, 0);
+  const ResultVerdict checked = verdict();
+  EXPECT_EQ(checked.kind, Kind::impossible);
+  EXPECT_THAT(checked.reason, HasSubstr("time limit"));
+  // A judge that is not there says nothing.
+  OnnxRuntimeWorker missing({"/nowhere/python", "worker.py"});
+  ResultCheckRequest asked = request();
+  asked.second_judge.emplace(SecondJudgeRequest{.worker = missing,
+                                                .inputs = {},
+                                                .scratch_folder = folder_ / ".",
+                                                .deadline = Deadline::after(10)});
+  EXPECT_EQ(check_result(asked, report_).kind, Kind::impossible);
+  EXPECT_EQ(report_.second_judge, "not available");
+}
+
 TEST_F(ResultCheck, TellsWhichGraphWasWritten) {
   ResultCheckRequest asked = request();
   std::size_t operations = 0;

@@ -206,6 +206,19 @@ class Kinds(unittest.TestCase):
                                      [value.name for value in getattr(original.graph, side)])
 
 
+    def test_an_output_with_a_wrong_number_of_axes_is_declared_anew(self):
+        """Nobody can see it while the sizes are computed."""
+        text = """<ir_version: 8, opset_import: ["" : 17]>
+            g (float["n",2,3] x) => (float[1,"m"] y)
+            { s = Shape (x) k = Constant <value = int64[1] {0}> () n = Gather (s, k)
+              o = Constant <value = int64[1] {1}> () m = Constant <value = int64[1] {6}> ()
+              t = Concat <axis = 0> (n, o, m) y = Reshape (x, t) }"""
+        file = self.folder / "ranks.onnx"
+        onnx.save(onnx.parser.parse_model(text), file)
+        out, _ = self.run_on(["simplify"], file)
+        onnx.checker.check_model(str(out), full_check=True)
+        self.assertEqual(len(onnx.load(out).graph.output[0].type.tensor_type.shape.dim), 3)
+
     def test_defaults_become_constants(self):
         """Old exporters declare weights as inputs, whose values then are defaults only."""
         text = """<ir_version: 8, opset_import: ["" : 17]>
