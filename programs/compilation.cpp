@@ -297,6 +297,18 @@ class Compiler {
     return file;
   }
 
+  /// A part that is a program, with the inputs and outputs of the whole model.
+  void add_program(const Programs& programs, fs::path library, fs::path weights) {
+    CompiledPart& part = result_.parts.emplace_back();
+    part.is_program = true;
+    part.library = std::move(library);
+    part.weights = std::move(weights);
+    part.units = programs.front().units.size();
+    part.operators = programs.front().graph.operators.size();
+    part.inputs = result_.inputs;
+    part.outputs = outputs_of(models_.front().graph);
+  }
+
   /// Builds each of several programs in the cache.
   Result<void> build_in_cache(const std::vector<Programs>& all) {
     LEMMA_ASSIGN_OR_RETURN(const fs::path cache, backend::default_cache_folder());
@@ -307,14 +319,7 @@ class Compiler {
     for (const Programs& programs : all) {
       LEMMA_ASSIGN_OR_RETURN(folders.emplace_back(),
                              builder.write(programs, {"task_program", "task program"}));
-      CompiledPart& part = result_.parts.emplace_back();
-      part.is_program = true;
-      part.library = folders.back() / "program.so";
-      part.weights = folders.back() / "weights.bin";
-      part.units = programs.front().units.size();
-      part.operators = programs.front().graph.operators.size();
-      part.inputs = result_.inputs;
-      part.outputs = outputs_of(models_.front().graph);
+      add_program(programs, folders.back() / "program.so", folders.back() / "weights.bin");
     }
     LEMMA_RETURN_IF_ERROR(in_time(builder.build_all(
         folders, [this] { return is_over(); }, 0)));
@@ -350,14 +355,7 @@ class Compiler {
         result_.files, backend::write_library(programs, files, stem, builder.identity(), library,
                                               request_.directory, request_.replaces));
     const fs::path directory = request_.directory;
-    CompiledPart& part = result_.parts.emplace_back();
-    part.is_program = true;
-    part.library = directory / library.filename();
-    part.weights = directory / (name + ".weights");
-    part.units = programs.front().units.size();
-    part.operators = programs.front().graph.operators.size();
-    part.inputs = result_.inputs;
-    part.outputs = outputs_of(models_.front().graph);
+    add_program(programs, directory / library.filename(), directory / (name + ".weights"));
     return {};
   }
 
