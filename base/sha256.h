@@ -9,4 +9,7 @@ namespace lemma {
 /// 64 lower-case hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
+/// The same, computed without the processor's instructions for it, which are used where there are some: for comparison.
+std::string sha256_without_instructions(std::string_view bytes);
+
 }  // namespace lemma

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
-#include "batch/content_digest.h"
+#include "frontend_onnx/content_digest.h"
 #include "outputs/output_target.h"
 #include "targets/target.h"
 

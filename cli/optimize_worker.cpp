@@ -7,7 +7,7 @@
 
 #include "base/deadline.h"
 #include "batch/child_process.h"
-#include "batch/content_digest.h"
+#include "frontend_onnx/content_digest.h"
 #include "batch/memory_guard.h"
 #include "batch/optimize_request.h"
 #include "batch/process_faults.h"

@@ -27,6 +27,7 @@
 #include "outputs/files.h"
 #include "outputs/scratch.h"
 #include "pipeline/taken_branches.h"
+#include "programs/compiled_models.h"
 #include "programs/emission.h"
 #include "programs/graph_parts.h"
 #include "search/fold_constants.h"
@@ -365,11 +366,23 @@ class Compiler {
   Compilation result_;
 };
 
+/// A model that was compiled before is looked up. One that cannot be looked up is compiled, which tells why.
+Result<Compilation> compile_into_cache(const CompilationRequest& request) {
+  LEMMA_ASSIGN_OR_RETURN(const fs::path cache, backend::default_cache_folder());
+  const auto known = CompiledModel::of(request, cache);
+  if (known)
+    if (auto compilation = known->find()) return std::move(*compilation);
+  LEMMA_ASSIGN_OR_RETURN(Compilation compilation, Compiler(request).compile());
+  // What cannot be kept is planned again the next time.
+  if (known) (void)known->keep(compilation);
+  return compilation;
+}
+
 }  // namespace
 
 Result<Compilation> compile_model(const CompilationRequest& request) {
-  if (!request.directory.empty())
-    LEMMA_RETURN_IF_ERROR(backend::check_program_directory(request.directory, request.replaces));
+  if (request.directory.empty()) return compile_into_cache(request);
+  LEMMA_RETURN_IF_ERROR(backend::check_program_directory(request.directory, request.replaces));
   return Compiler(request).compile();
 }
 

@@ -23,6 +23,7 @@
 #include "base/sha256.h"
 #include "outputs/files.h"
 #include "outputs/staging.h"
+#include "system/processor.h"
 #include "system/program.h"
 
 namespace lemma::backend {
@@ -223,6 +224,8 @@ Result<fs::path> ProgramBuilder::write(std::span<const TaskProgram> programs,
     files.emplace_back(operator_times_source,
                        filled_in(parts::operator_times, {{"name", names.name}}));
   std::string key = identity_ + "\n";
+  // -march=native means another processor elsewhere.
+  if (!cuda_) key += processor_digest() + "\n";
   for (const std::string& word : words_) key += word + "\n";
   for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
   fs::path folder = cache_folder_ / sha256(key).substr(0, 32);

@@ -174,6 +174,43 @@ class Compile(unittest.TestCase):
             self.assertTrue(pathlib.Path(file).is_file())
         self.assertTrue(all(name.startswith("task_program_") for name in self.visible(part["library"])))
 
+    def test_what_was_compiled_is_neither_read_nor_planned_again(self):
+        model = self.symbolic()
+        words = ("compile", model, "--cached", "--threads", 1, "--json", "--shape", "x:2,3")
+
+        def planned():
+            done = self.run_it(*words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            answer = json.loads(done.stdout)
+            return answer, answer["planning_seconds"] > 0
+
+        first, is_planned = planned()
+        self.assertTrue(is_planned)
+        again, is_planned = planned()
+        self.assertFalse(is_planned)
+        self.assertEqual([again[key] for key in ("parts", "inputs", "outputs")],
+                         [first[key] for key in ("parts", "inputs", "outputs")])
+        # Contents decide: neither the name of the file nor its times.
+        shutil.copy(model, self.folder / "other.onnx")
+        words = ("compile", self.folder / "other.onnx", *words[2:])
+        self.assertFalse(planned()[1])
+        for changed in ("library", "weights"):
+            pathlib.Path(first["parts"][0][changed]).write_bytes(b"damaged")
+            answer, is_planned = planned()
+            self.assertTrue(is_planned)
+            self.assertNotEqual(pathlib.Path(answer["parts"][0][changed]).read_bytes(), b"damaged")
+            self.assertFalse(planned()[1])
+        [record] = (self.folder / "cache" / "compiled_models").iterdir()
+        record.write_bytes(record.read_bytes()[:-9])
+        self.assertTrue(planned()[1])
+        # So do the options.
+        for threads, sizes, more in ((2, "2,3", ()), (1, "5,3", ()), (1, "2,3", ("--parts",))):
+            words = ("compile", model, "--cached", "--threads", threads, "--json", "--shape", f"x:{sizes}", *more)
+            self.assertTrue(planned()[1], words)
+        self.write("symbolic.onnx", [node("Exp", ["x"], ["y"])], [("x", tensor_type(F32, ["N", 3]))],
+                   [("y", tensor_type(F32, ["N", 3]))])
+        self.assertTrue(planned()[1])
+
     def test_parts_that_no_program_computes(self):
         model = self.write("parts.onnx", [node("Tanh", ["x"], ["t"]), node("NonZero", ["t"], ["n"]),
                                           node("Exp", ["t"], ["e"]), node("Shape", ["n"], ["s"])],

@@ -1,4 +1,4 @@
-#include "batch/content_digest.h"
+#include "frontend_onnx/content_digest.h"
 
 #include <sys/stat.h>
 
@@ -22,15 +22,15 @@ fs::path beside(const fs::path& model, const std::string& location) {
   return model.parent_path() / location;
 }
 
-std::string state_of(const fs::path& file) {
+}  // namespace
+
+std::string file_state(const fs::path& file) {
   struct stat status {};
-  if (stat(file.c_str(), &status) != 0) return "missing\n";
-  return fmt::format("{} {} {} {}.{:09} {}.{:09}\n", status.st_dev, status.st_ino, status.st_size,
+  if (stat(file.c_str(), &status) != 0) return "missing";
+  return fmt::format("{} {} {} {}.{:09} {}.{:09}", status.st_dev, status.st_ino, status.st_size,
                      status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
                      status.st_ctim.tv_nsec);
 }
-
-}  // namespace
 
 Result<std::string> file_digest(const fs::path& file) {
   auto mapped = frontend::FileMapping::open(file);
@@ -72,8 +72,9 @@ Result<std::string> model_digest(const fs::path& model, const fs::path& data_fol
 std::string model_state(const fs::path& model) {
   const auto locations = external_locations(model);
   if (!locations) return "";
-  std::string state = state_of(model);
-  for (const std::string& location : *locations) state += state_of(beside(model, location));
+  std::string state = file_state(model) + "\n";
+  for (const std::string& location : *locations)
+    state += file_state(beside(model, location)) + "\n";
   return state;
 }
 

@@ -21,6 +21,9 @@ Result<std::string> model_digest(const std::filesystem::path& model);
 Result<std::string> model_digest(const std::filesystem::path& model,
                                  const std::filesystem::path& data_folder);
 
+/// Size, time of change and inode of a file: as long as they stay the same, so does what it holds. "missing" if it is not there.
+std::string file_state(const std::filesystem::path& file);
+
 /// Size, time of change and inode of a model's files: as long as they stay the same, so do the contents. Empty if the
 /// model cannot be read.
 std::string model_state(const std::filesystem::path& model);
