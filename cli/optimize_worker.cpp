@@ -7,11 +7,11 @@
 
 #include "base/deadline.h"
 #include "batch/child_process.h"
-#include "frontend_onnx/content_digest.h"
 #include "batch/memory_guard.h"
 #include "batch/optimize_request.h"
 #include "batch/process_faults.h"
 #include "cli/commands.h"
+#include "frontend_onnx/content_digest.h"
 #include "frontend_onnx/import.h"
 #include "outputs/scratch.h"
 #include "programs/shape_option.h"

@@ -3,7 +3,7 @@
 # The files, sorted, by their names below the root of the repository.
 function(generator_sources root out)
   set(patterns "")
-  foreach(folder IN ITEMS lowering backend backend_cuda/blocks backend/compile backend/emit
+  foreach(folder IN ITEMS lowering backend backend/blocks backend/compile backend/emit
                           backend/emit/parts backend_cuda/emit_cuda backend_cuda/emit_cuda/parts
                           backend/fuse backend/layout backend/lower backend/memory
                           backend/schedule)

@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backend/blocks/shared_terms.h"
+#include "backend/blocks/tile_choice.h"
 #include "backend/layout/channel_lanes.h"
 #include "backend/layout/layout.h"
 #include "backend/lower/copy_definition.h"
 #include "backend/pairs.h"
-#include "backend_cuda/blocks/shared_terms.h"
-#include "backend_cuda/blocks/tile_choice.h"
 #include "lowering/sum_of_products.h"
 
 namespace lemma::backend {

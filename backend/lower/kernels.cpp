@@ -4,12 +4,12 @@
 #include <bit>
 #include <map>
 
+#include "backend/blocks/block_time.h"
+#include "backend/blocks/resident_reads.h"
 #include "backend/cases.h"
 #include "backend/lower/stitched_operator.h"
 #include "backend/lower/tile.h"
 #include "backend/nest_algorithm.h"
-#include "backend_cuda/blocks/block_time.h"
-#include "backend_cuda/blocks/resident_reads.h"
 
 namespace lemma::backend {
 

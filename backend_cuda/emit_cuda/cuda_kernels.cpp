@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/blocks/resident_reads.h"
 #include "backend/emit/kernel_text.h"
 #include "backend/emit/print.h"
-#include "backend_cuda/blocks/resident_reads.h"
 #include "backend_cuda/emit_cuda/cuda_phases.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
 #include "backend_cuda/emit_cuda/tiled_nest.h"

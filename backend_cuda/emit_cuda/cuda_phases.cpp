@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/blocks/shared_terms.h"
 #include "backend/emit/print.h"
-#include "backend_cuda/blocks/shared_terms.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
 #include "backend_cuda/emit_cuda/tiled_nest.h"
 

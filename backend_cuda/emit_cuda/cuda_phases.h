@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "backend/blocks/phase_tiles.h"
 #include "backend/emit/emit_nest.h"
 #include "backend/emit/phase_parameters.h"
 #include "backend/program.h"
-#include "backend_cuda/blocks/phase_tiles.h"
 
 namespace lemma::backend {
 

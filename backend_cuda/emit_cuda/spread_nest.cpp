@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/blocks/shared_terms.h"
 #include "backend/emit/emit_element.h"
 #include "backend/emit/source_types.h"
-#include "backend_cuda/blocks/shared_terms.h"
 
 namespace lemma::backend {
 

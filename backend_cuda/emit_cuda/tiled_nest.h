@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/blocks/tiled_product.h"
 #include "backend/emit/emit_nest.h"
-#include "backend_cuda/blocks/tiled_product.h"
 
 namespace lemma::backend {
 

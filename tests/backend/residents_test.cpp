@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "backend/blocks/resident_reads.h"
 #include "backend/compile/compile.h"
 #include "backend/prove/check_program.h"
 #include "backend/schedule/choose_residents.h"
@@ -11,7 +12,6 @@
 #include "backend/simulate/lower_bound.h"
 #include "backend/simulate/simulate.h"
 #include "backend/traffic/traffic.h"
-#include "backend_cuda/blocks/resident_reads.h"
 
 namespace lemma::backend {
 namespace {

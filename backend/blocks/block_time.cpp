@@ -1,9 +1,9 @@
-#include "backend_cuda/blocks/block_time.h"
+#include "backend/blocks/block_time.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "backend_cuda/blocks/shared_terms.h"
+#include "backend/blocks/shared_terms.h"
 
 namespace lemma::backend {
 

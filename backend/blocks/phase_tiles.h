@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "backend/blocks/tiled_product.h"
 #include "backend/program.h"
-#include "backend_cuda/blocks/tiled_product.h"
 
 namespace lemma::backend {
 

@@ -1,8 +1,8 @@
-#include "backend_cuda/blocks/phase_tiles.h"
+#include "backend/blocks/phase_tiles.h"
 
 #include <algorithm>
 
-#include "backend_cuda/blocks/shared_terms.h"
+#include "backend/blocks/shared_terms.h"
 
 namespace lemma::backend {
 

@@ -1,11 +1,11 @@
-#include "backend_cuda/blocks/shared_terms.h"
+#include "backend/blocks/shared_terms.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
 
-#include "backend_cuda/blocks/tile_choice.h"
+#include "backend/blocks/tile_choice.h"
 
 namespace lemma::backend {
 

@@ -1,6 +1,6 @@
 // Planned times of tasks on GPUs: they are of the tiles and loops that the source has.
 
-#include "backend_cuda/blocks/block_time.h"
+#include "backend/blocks/block_time.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "backend/blocks/tile_choice.h"
 #include "backend/program.h"
-#include "backend_cuda/blocks/tile_choice.h"
 
 namespace lemma::backend {
 

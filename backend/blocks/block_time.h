@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "backend_cuda/blocks/phase_tiles.h"
+#include "backend/blocks/phase_tiles.h"
 
 namespace lemma::backend {
 

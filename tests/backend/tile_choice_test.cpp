@@ -1,6 +1,6 @@
 // Which products are computed in tiles, and in which.
 
-#include "backend_cuda/blocks/tile_choice.h"
+#include "backend/blocks/tile_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend_cuda/blocks/tiled_product.h"
+#include "backend/blocks/tiled_product.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "backend_cuda/blocks/resident_reads.h"
+#include "backend/blocks/resident_reads.h"
 
 #include <algorithm>
 

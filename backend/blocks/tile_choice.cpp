@@ -1,4 +1,4 @@
-#include "backend_cuda/blocks/tile_choice.h"
+#include "backend/blocks/tile_choice.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // How many lanes share the terms of an element, and how many lines of memory a warp reads at once.
 
-#include "backend_cuda/blocks/shared_terms.h"
+#include "backend/blocks/shared_terms.h"
 
 #include <gtest/gtest.h>
 
