@@ -177,7 +177,8 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   command->add_option(
       "--device", arguments->cuda.device,
-      "what the schedule is for: h100, h200, a100, t4, slow-cpu or the file of a description "
+      "what the schedule is for: a10, a100, b200, b300, h100, h200, l4, rtx5090, t4, slow-cpu or "
+      "the file of a description "
       "(default: with --target cuda by --arch, else the processors here); with --target cpu all of "
       "--threads are used");
   command
@@ -207,9 +208,10 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       "with persistent kernels; 'all': wherever there is one");
   calls->expected(0, 1)->default_str("cost")->check(CLI::IsMember({"cost", "all"}));
   command
-      ->add_option("--call-costs", arguments->call_costs,
-                   "what calls are priced by: h100, h200, a100, t4 or the file of a description of "
-                   "costs (default: as the device of the schedule)")
+      ->add_option(
+          "--call-costs", arguments->call_costs,
+          "what calls are priced by: h100, a100 (as --device) or the file of a description of "
+          "costs (default: as the device of the schedule)")
       ->needs(calls);
   command
       ->add_option("--threads", arguments->request.threads,

@@ -77,7 +77,8 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("model", arguments->request.model, "ONNX file")->required();
   command
       ->add_option("--device", arguments->request.device,
-                   "what is scheduled for: h100, h200, a100, t4, simulated-80, cpu (this "
+                   "what is scheduled for: a10, a100, b200, b300, h100, h200, l4, rtx5090, t4, "
+                   "simulated-80, cpu (this "
                    "processor, as `lemma "
                    "emit` does it) or the file of a description")
       ->required();
@@ -114,7 +115,7 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
       command->add_option("--call-costs", arguments->request.libraries,
                           "with --json or --cut: also what calls of cuBLASLt and cuDNN would "
                           "take, and kernels for other operators, by this "
-                          "description for costs: h100, h200, a100, t4 or a file");
+                          "description for costs: h100, a100 (as --device) or a file");
   command
       ->add_option("--scale-costs", arguments->factors,
                    "with --call-costs: also where launches or waits take so many times as long "

@@ -11,7 +11,8 @@ HERE = Path(__file__).resolve().parent
 VARIANTS = {"ours": (), "no-stitching": ("--without", "packing", "--without", "warp", "--without", "block"),
             "no-fusion": ("--no-fusion",), "calls": ("--library-calls",)}
 MAINS = ("selfcheck", "runner")
-DEVICES = {"sm_75": "t4", "sm_80": "a100", "sm_90": "h100"}  # for predictions
+DEVICES = {"sm_75": "t4", "sm_80": "a100", "sm_86": "a10", "sm_89": "l4", "sm_90": "h100", "sm_100": "b200",
+           "sm_103": "b300", "sm_120": "rtx5090"}  # for predictions
 PERIOD = 61  # of weights and inputs; prime, so that neighbours along no axis are equal
 
 

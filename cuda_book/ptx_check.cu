@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device_calls.cuh"
+#include "half_precision.h"
 #include "run_time.cuh"
 
 namespace {
@@ -161,6 +162,36 @@ __global__ void round_to_tf32(std::uint32_t* results) {
     float value;
     memcpy(&value, &bits[i], sizeof(value));
     results[i] = ptx::to_tf32(value);
+  }
+}
+
+/// What each thread finds: whether it is the first, and whether the clock has moved on within a while.
+__global__ void ask_clock_and_first(std::uint64_t* place, std::uint32_t* results) {
+  const std::uint64_t begin = ptx::nanoseconds();
+  std::uint64_t now = begin;
+  for (unsigned i = 0; i < 1000000 && now == begin; ++i) {
+    ptx::pause();
+    now = ptx::nanoseconds();
+  }
+  results[blockIdx.x * threads + threadIdx.x] =
+      (ptx::is_first(place) ? 1U : 0U) | (now > begin ? 2U : 0U);
+}
+
+__global__ void write_to_host(std::uint64_t* host) {
+  host[threadIdx.x] = threadIdx.x + 1;
+  ptx::publish_to_host();
+}
+
+__global__ void end_launch() { ptx::trap(); }
+
+/// All numbers of f16; for each of f32 among `values`, those of f16 and bf16 that it is rounded to.
+__global__ void convert(float* from, const float* values, std::uint32_t count,
+                        std::uint16_t* to_f16, std::uint16_t* to_bf16) {
+  for (std::uint32_t i = blockIdx.x * threads + threadIdx.x; i < 65536; i += blocks * threads)
+    from[i] = ptx::from_f16(static_cast<std::uint16_t>(i));
+  for (std::uint32_t i = blockIdx.x * threads + threadIdx.x; i < count; i += blocks * threads) {
+    to_f16[i] = ptx::to_f16(values[i]);
+    if (to_bf16 != nullptr) to_bf16[i] = ptx::to_bf16(values[i]);
   }
 }
 
@@ -325,6 +356,96 @@ void check_matrices(bool has_products) {
   report("to_tf32", fault);
 }
 
+void check_clock_and_first() {
+  const DeviceArray<std::uint64_t> place(1);
+  const DeviceArray<std::uint32_t> results(blocks * threads);
+  launch(ask_clock_and_first, blocks, 0, place.data, results.data);
+  unsigned first = 0, moved = 0;
+  for (const std::uint32_t result : results.on_host()) {
+    first += result & 1U;
+    moved += result >> 1U;
+  }
+  report("nanoseconds", moved == blocks * threads ? "" : "the clock stands still");
+  report("is_first", first == 1 ? "" : std::to_string(first) + " threads are the first");
+}
+
+void check_host_memory() {
+  void *host = nullptr, *device = nullptr;
+  check(cudaHostAlloc(&host, threads * sizeof(std::uint64_t), cudaHostAllocMapped),
+        "cudaHostAlloc");
+  std::memset(host, 0, threads * sizeof(std::uint64_t));
+  check(cudaHostGetDevicePointer(&device, host, 0), "cudaHostGetDevicePointer");
+  launch(write_to_host, 1, 0, static_cast<std::uint64_t*>(device));
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  std::string fault;
+  for (unsigned i = 0; i < threads; ++i)
+    if (static_cast<std::uint64_t*>(host)[i] != i + 1)
+      fault = "the host does not see what was written";
+  report("publish_to_host", fault);
+  check(cudaFreeHost(host), "cudaFreeHost");
+}
+
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+/// Each number of f16, the middle between it and the next one, and the numbers of f32 beside these; and numbers over the
+/// whole range of f32. NaN is left out: its bits are not promised.
+std::vector<float> numbers_to_round() {
+  std::vector<float> numbers;
+  const auto add = [&numbers](std::uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    if (value == value) numbers.push_back(value);
+  };
+  for (std::uint32_t half = 0; half < 65536; ++half) {
+    const float here = lemma::half_precision::f16_to_f32(static_cast<std::uint16_t>(half));
+    const float next = lemma::half_precision::f16_to_f32(static_cast<std::uint16_t>(half + 1));
+    for (const float value : {here, here / 2 + next / 2})
+      for (const std::uint32_t beside : {0U, 1U, ~0U}) add(bits_of(value) + beside);
+  }
+  for (std::uint32_t i = 0; i < 65536; ++i) add(i * 65537U + (i % 3 == 0 ? 0x8000U : 0));
+  return numbers;
+}
+
+void check_conversions(bool has_bf16) {
+  const std::vector<float> numbers = numbers_to_round();
+  const DeviceArray<float> from(65536), values(numbers.size());
+  const DeviceArray<std::uint16_t> f16(numbers.size()), bf16(numbers.size());
+  check(cudaMemcpy(values.data, numbers.data(), numbers.size() * sizeof(float),
+                   cudaMemcpyHostToDevice),
+        "cudaMemcpy");
+  launch(convert, blocks, 0, from.data, values.data, static_cast<std::uint32_t>(numbers.size()),
+         f16.data, has_bf16 ? bf16.data : nullptr);
+  std::string of_from, of_f16, of_bf16;
+  const std::vector<float> read = from.on_host();
+  for (std::uint32_t i = 0; i < 65536; ++i) {
+    const float expected = lemma::half_precision::f16_to_f32(static_cast<std::uint16_t>(i));
+    const bool agrees =
+        expected == expected ? bits_of(read[i]) == bits_of(expected) : read[i] != read[i];
+    if (!agrees) of_from = "of the bits " + std::to_string(i);
+  }
+  const std::vector<std::uint16_t> as_f16 = f16.on_host(), as_bf16 = bf16.on_host();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (as_f16[i] != lemma::half_precision::f32_to_f16(numbers[i]))
+      of_f16 = "of " + std::to_string(numbers[i]);
+    if (as_bf16[i] != lemma::half_precision::f32_to_bf16(numbers[i]))
+      of_bf16 = "of " + std::to_string(numbers[i]);
+  }
+  report("from_f16", of_from);
+  report("to_f16", of_f16);
+  if (has_bf16) report("to_bf16", of_bf16);
+}
+
+/// No call succeeds after this.
+void check_trap() {
+  launch(end_launch, 1, 0);
+  report("trap",
+         cudaDeviceSynchronize() == cudaSuccess ? "the launch has ended without an error" : "");
+}
+
 /// The kernel that brings addresses where parameters have no room: as many as fit, and fewer.
 void check_addresses() {
   const DeviceArray<unsigned char*> to(most_parameters + 1);
@@ -361,5 +482,9 @@ int main() {
         "cudaDeviceGetAttribute");
   check_matrices(major >= 8);
   check_addresses();
+  check_clock_and_first();
+  check_host_memory();
+  check_conversions(major >= 8);
+  check_trap();
   return all_passed ? 0 : 1;
 }

@@ -38,6 +38,12 @@ def unpack(source, target):
     partial.rename(target)
 
 
+def pip_library_folders():
+    """Where pip puts NVIDIA's libraries (nvidia-cublas, nvidia-cudnn and so on): nvidia/NAME/lib beside other packages."""
+    return [str(folder) for place in sys.path if place
+            for folder in sorted(Path(place).glob("nvidia/*/lib")) if any(folder.glob("lib*.so*"))]
+
+
 class Book:
     """A prepared directory, and where its results go."""
 
@@ -86,7 +92,7 @@ class Book:
         """With the libraries that are carried in front of others."""
         for packed in sorted((self.directory / "libraries").glob("*.xz")):
             self.file(f"libraries/{packed.stem}")
-        folders = [str((self.results / "unpacked" / "libraries").resolve()), os.environ.get("LD_LIBRARY_PATH", "")]
+        folders = [str((self.results / "unpacked" / "libraries").resolve()), os.environ.get("LD_LIBRARY_PATH", ""), *pip_library_folders()]
         return dict(os.environ, LD_LIBRARY_PATH=":".join(folder for folder in folders if folder))
 
     def run_program(self, name, *words):

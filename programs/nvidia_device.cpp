@@ -1,5 +1,6 @@
 #include "programs/nvidia_device.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string_view>
 
@@ -16,12 +17,22 @@ namespace {
 
 struct Architecture {
   std::string_view name,
-      device;             // the device that is meant where none is given; none: it has to be
-  std::uint32_t threads;  // that a multiprocessor holds at most (CUDA programming guide)
+      device;  // the device that is meant where none is given; none: it has to be
+  // What the CUDA programming guide says of it ("Compute Capabilities").
+  std::uint32_t threads;       // that a multiprocessor holds at most
+  std::uint64_t shared_bytes;  // that a block has at most
 };
 constexpr Architecture architectures[] = {
-    {"sm_75", "t4", 1024},   {"sm_80", "a100", 2048}, {"sm_86", "", 1536}, {"sm_89", "", 1536},
-    {"sm_90", "h100", 2048}, {"sm_100", "", 2048},    {"sm_120", "", 1536}};
+    {"sm_75", "t4", 1024, 64 << 10},     {"sm_80", "a100", 2048, 163 << 10},
+    {"sm_86", "a10", 1536, 99 << 10},    {"sm_89", "l4", 1536, 99 << 10},
+    {"sm_90", "h100", 2048, 227 << 10},  {"sm_100", "b200", 2048, 227 << 10},
+    {"sm_103", "b300", 2048, 227 << 10}, {"sm_120", "rtx5090", 1536, 99 << 10}};
+
+const Architecture* find_architecture(std::string_view name) {
+  for (const Architecture& architecture : architectures)
+    if (architecture.name == name) return &architecture;
+  return nullptr;
+}
 
 /// Reads what scripts/cuda_resources found for the architecture: tiles with which a function spills registers.
 Result<void> refuse_spilling_tiles(const std::string& file, backend::CudaOptions& options) {
@@ -50,15 +61,12 @@ Result<void> share_multiprocessors(const CudaChoice& choice, std::uint32_t multi
       1024;  // of shared memory, that each block takes besides
   const std::uint32_t blocks = (target.device.units + multiprocessors - 1) / multiprocessors;
   if (blocks <= 1) return {};
-  for (const Architecture& architecture : architectures)
-    if (architecture.name == choice.architecture &&
-        blocks * choice.block_threads > architecture.threads)
-      return bad_input(fmt::format(
-          "--units {}: {} blocks of {} threads would share a multiprocessor, which holds {} "
-          "threads; "
-          "the device has {} multiprocessors",
-          target.device.units, blocks, choice.block_threads, architecture.threads,
-          multiprocessors));
+  const Architecture* const architecture = find_architecture(choice.architecture);
+  if (architecture != nullptr && blocks * choice.block_threads > architecture->threads)
+    return bad_input(fmt::format(
+        "--units {}: {} blocks of {} threads would share a multiprocessor, which holds {} "
+        "threads; the device has {} multiprocessors",
+        target.device.units, blocks, choice.block_threads, architecture->threads, multiprocessors));
   std::uint64_t& shared = target.device.shared_bytes_per_unit;
   const std::uint64_t part = (shared + bytes_of_system) / blocks;
   shared = part > bytes_of_system ? part - bytes_of_system : 0;
@@ -91,10 +99,9 @@ Result<backend::KnownResources> known_resources(const ResourceChoice& choice,
 }
 
 std::string device_name(const CudaChoice& choice) {
-  std::string device = choice.device;
-  for (const Architecture& architecture : architectures)
-    if (device.empty() && architecture.name == choice.architecture) device = architecture.device;
-  return device;
+  if (!choice.device.empty()) return choice.device;
+  const Architecture* const architecture = find_architecture(choice.architecture);
+  return architecture == nullptr ? "" : std::string(architecture->device);
 }
 
 Result<void> choose_device_here(CudaChoice& choice) {
@@ -120,6 +127,10 @@ Result<NvidiaDevice> nvidia_device(const CudaChoice& choice) {
     return bad_input("--tf32: devices of sm_75 have no products of TF32");
   NvidiaDevice target;
   LEMMA_ASSIGN_OR_RETURN(target.device, backend::load_virtual_device(file, choice.units));
+  // The device that is described may be another one.
+  if (const Architecture* const architecture = find_architecture(choice.architecture))
+    target.device.shared_bytes_per_unit =
+        std::min(target.device.shared_bytes_per_unit, architecture->shared_bytes);
   target.options.architecture = choice.architecture;
   target.options.block_threads = choice.block_threads;
   target.options.takes_tf32 = choice.takes_tf32;

@@ -15,15 +15,32 @@ namespace lemma::backend {
 
 namespace {
 
+/// pip puts NVIDIA's libraries into nvidia/NAME beside other packages.
+constexpr std::string_view pip_search =
+    "find_package(Python3 COMPONENTS Interpreter)\n"
+    "set(nvidia_packages \"\")\n"
+    "if(Python3_FOUND)\n"
+    "  file(GLOB nvidia_packages \"${Python3_SITELIB}/nvidia/*\" "
+    "\"${Python3_SITEARCH}/nvidia/*\")\n"
+    "endif()\n";
 constexpr std::string_view cublas_search =
     "if(NOT TARGET CUDA::cublasLt)\n"
-    "  message(FATAL_ERROR \"cuBLASLt, which this program calls, is not in the CUDA toolkit in "
-    "${CUDAToolkit_LIBRARY_DIR}\")\n"
+    "  find_path(CUBLAS_INCLUDE_DIR cublasLt.h HINTS ${nvidia_packages} PATH_SUFFIXES include)\n"
+    "  find_library(CUBLAS_LIBRARY NAMES cublasLt libcublasLt.so.13 libcublasLt.so.12 HINTS "
+    "${nvidia_packages} PATH_SUFFIXES lib)\n"
+    "  if(NOT CUBLAS_INCLUDE_DIR OR NOT CUBLAS_LIBRARY)\n"
+    "    message(FATAL_ERROR \"cuBLASLt, which this program calls, was not found: set "
+    "CUBLAS_INCLUDE_DIR and CUBLAS_LIBRARY\")\n"
+    "  endif()\n"
+    "  add_library(CUDA::cublasLt UNKNOWN IMPORTED)\n"
+    "  set_target_properties(CUDA::cublasLt PROPERTIES IMPORTED_LOCATION \"${CUBLAS_LIBRARY}\"\n"
+    "    INTERFACE_INCLUDE_DIRECTORIES \"${CUBLAS_INCLUDE_DIR}\")\n"
     "endif()\n";
 constexpr std::string_view cudnn_search =
-    "find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)\n"
-    "find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR} "
-    "PATH_SUFFIXES lib lib64)\n"
+    "find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${nvidia_packages}\n"
+    "  PATH_SUFFIXES include)\n"
+    "find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR}\n"
+    "  ${nvidia_packages} PATH_SUFFIXES lib lib64)\n"
     "if(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)\n"
     "  message(FATAL_ERROR \"cuDNN, which this program calls, was not found: set CUDNN_INCLUDE_DIR "
     "and CUDNN_LIBRARY\")\n"
@@ -83,25 +100,26 @@ Words library_words(const RegionProgram& program, const ProgramNames& names) {
       "target_compile_options({} PRIVATE "
       "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-deprecated-declarations>)\n",
       names.name, names.name);
-  return {{"libraries", either("cuBLASLt", " and ", "cuDNN")},
-          {"library_options", either("-lcublasLt", " ", "-lcudnn")},
-          {"library_files", either("`products.cuh`", ", ", "`windows.cuh`")},
-          {"find_libraries", either(cublas_search, "", cudnn_search)},
-          {"link_libraries", fmt::format("target_link_libraries({} PRIVATE {})\n{}", names.name,
-                                         either("CUDA::cublasLt", " ", "\"${CUDNN_LIBRARY}\""),
-                                         used.cudnn ? include : "")},
-          {"library_calls", fmt::format("{}", program.calls.size())},
-          {"regions", fmt::format("{}", program.regions.size())},
-          {"nodes", fmt::format("{}", program.nodes.size())},
-          {"edges", fmt::format("{}", edges)},
-          {"workspaces", fmt::format("{}", program.workspaces)},
-          {"more_codes",
-           fmt::format("\n  {}_library_error = 8     /* a call of {}: see {}_library_code */",
-                       names.name, either("cuBLASLt", " or ", "cuDNN"), names.name)},
-          {"more_functions", fmt::format("/* The same of the last call of a library that failed: "
-                                         "its cublasStatus_t or cudnnStatus_t. */\n"
-                                         "int {}_library_code(void);\n",
-                                         names.name)}};
+  return {
+      {"libraries", either("cuBLASLt", " and ", "cuDNN")},
+      {"library_options", either("-lcublasLt", " ", "-lcudnn")},
+      {"library_files", either("`products.cuh`", ", ", "`windows.cuh`")},
+      {"find_libraries", fmt::format("{}{}", pip_search, either(cublas_search, "", cudnn_search))},
+      {"link_libraries", fmt::format("target_link_libraries({} PRIVATE {})\n{}", names.name,
+                                     either("CUDA::cublasLt", " ", "\"${CUDNN_LIBRARY}\""),
+                                     used.cudnn ? include : "")},
+      {"library_calls", fmt::format("{}", program.calls.size())},
+      {"regions", fmt::format("{}", program.regions.size())},
+      {"nodes", fmt::format("{}", program.nodes.size())},
+      {"edges", fmt::format("{}", edges)},
+      {"workspaces", fmt::format("{}", program.workspaces)},
+      {"more_codes",
+       fmt::format("\n  {}_library_error = 8     /* a call of {}: see {}_library_code */",
+                   names.name, either("cuBLASLt", " or ", "cuDNN"), names.name)},
+      {"more_functions", fmt::format("/* The same of the last call of a library that failed: "
+                                     "its cublasStatus_t or cudnnStatus_t. */\n"
+                                     "int {}_library_code(void);\n",
+                                     names.name)}};
 }
 
 /// What the README says of all regions together.

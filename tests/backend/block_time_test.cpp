@@ -135,7 +135,7 @@ TEST(BlockTime, rows_of_a_power_of_two_are_numbered_faster) {
 
 /// No product can take less than its multiplications take on all lanes, nor less than its operands take to be read once.
 TEST(BlockTime, nothing_is_faster_than_the_lanes_or_the_memory) {
-  for (const char* const name : {"h100", "a100", "t4"}) {
+  for (const char* const name : {"h100", "a100", "t4", "a10", "l4", "b200", "b300", "rtx5090"}) {
     const VirtualDevice device = described(name);
     for (const std::int64_t rows : {4, 30, 256})
       for (const std::int64_t terms : {8, 100, 1024}) {

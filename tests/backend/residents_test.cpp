@@ -67,7 +67,7 @@ std::size_t tasks_with_residents(const TaskProgram& program) {
 }
 
 TEST(Residents, a_recurrence_reads_its_weights_once) {
-  for (const char* const name : {"h100", "a100", "t4"}) {
+  for (const char* const name : {"h100", "a100", "t4", "a10", "l4", "b200", "b300", "rtx5090"}) {
     CompileOptions options = for_device(name);
     const Graph graph = recurrence(12, 256);
     const TaskProgram kept = compiled(graph, options);

@@ -127,7 +127,9 @@ def outcome(host, directory, site, folder):
         failure = host.build(folder, "sample")
         if failure:
             return "does not compile"
-        code, _ = host.check(folder, *host_program.MORE_ORDERS)
+        code, output = host.check(folder, *host_program.MORE_ORDERS)
+        if code == 2 and " waits in its step " in output:  # the program has noticed it
+            return "waits for ever"
         if code != 0:
             return {1: "wrong", 3: "waits for ever", 66: "race", 124: "waits for ever"}.get(code, "crash")
         return None

@@ -51,7 +51,6 @@ class Run(Base):
         self.one_line(self.run_it("--arch", "sm_90"), 2, "--arch is for --engine rtask-cuda")
         self.one_line(self.run_it("--engine", "rtask-cpu", "--tf32"), 2, "--tf32 is for --engine rtask-cuda")
         self.one_line(self.run_it("--engine", "rtask-cuda", "--arch", "sm_75", "--tf32"), 2, "have no products of TF32")
-        self.one_line(self.run_it("--engine", "rtask-cuda", "--arch", "sm_86"), 2, "no description of such a device")
 
     @unittest.skipIf(shutil.which("nvidia-smi"), "there is a device")
     def test_without_a_device_it_says_so(self):

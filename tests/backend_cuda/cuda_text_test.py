@@ -93,7 +93,7 @@ class CudaText(cuda_case.ProgramCase):
         self.assertEqual(library.sample_create(b"missing.bin", ctypes.byref(program)), NO_WEIGHTS)
         os.environ["HOST_CUDA_PROCESSORS"] = "3"
         self.assertEqual(library.sample_create(weights, ctypes.byref(program)), UNFIT_DEVICE)
-        self.assertEqual(library.sample_message(), b"the device runs 3 blocks at a time, the schedule is for 4")
+        self.assertEqual(library.sample_message(), b"the device has 3 multiprocessors, which run 3 blocks at a time; the schedule is for 4")
         del os.environ["HOST_CUDA_PROCESSORS"]
         self.assertEqual(library.sample_create(weights, ctypes.byref(program)), OK)
         tensors = (directory / "selfcheck.bin").read_bytes()

@@ -1,8 +1,9 @@
 #pragma once
 // CUDA's words on a processor, for tests of emitted source: a C++ compiler with this folder in its include path compiles
 // a .cu file. The threads of a grid are fibres of one thread (host_cuda.h), so that every order of them can be tried.
-// There is one device, with $HOST_CUDA_PROCESSORS multiprocessors or very many, whose memory is that of the process, and
-// every call has ended when it returns.
+// There is one device, with $HOST_CUDA_PROCESSORS multiprocessors or very many, of sm_$HOST_CUDA_ARCHITECTURE or 90, with
+// $HOST_CUDA_SHARED_BYTES of shared memory for a block or very many, and $HOST_CUDA_MEMORY bytes of memory or all of the
+// process's. Every call has ended when it returns.
 
 // All that emitted source includes: words that are defined below occur in these headers.
 #include <algorithm>
@@ -45,14 +46,20 @@ struct dim3 {
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorNoDevice = 100,
+  cudaErrorLaunchFailure = 719,
   cudaErrorStreamCaptureUnsupported = 900
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount,
   cudaDevAttrCooperativeLaunch,
-  cudaDevAttrComputeCapabilityMajor
+  cudaDevAttrComputeCapabilityMajor,
+  cudaDevAttrComputeCapabilityMinor,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin
 };
+constexpr unsigned cudaHostAllocMapped = 2;
+#define CUDART_VERSION 13000
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 struct CUstream_st {};
 using cudaStream_t = CUstream_st*;
@@ -60,12 +67,14 @@ using cudaEvent_t = int;
 
 #include "host_graph.h"
 
-/// Calls that must not be part of a capture.
+/// Calls that must not be part of a capture, and fail after a trap.
 cudaError_t not_captured();
 
 inline const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess                 ? "no error"
          : error == cudaErrorMemoryAllocation ? "out of memory"
+         : error == cudaErrorNoDevice         ? "no CUDA-capable device is detected"
+         : error == cudaErrorLaunchFailure    ? "unspecified launch failure"
                                               : "operation not permitted when stream is capturing";
 }
 
@@ -88,12 +97,17 @@ inline cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
   return cudaSuccess;
 }
 
-inline cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
-}
-inline cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+/// $HOST_CUDA_DRIVER is the version of the driver (none: 0), $HOST_CUDA_DEVICES the number of devices.
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
+/// The last error of cudaMalloc that was not asked for.
+cudaError_t cudaGetLastError();
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned);
+cudaError_t cudaFreeHost(void* memory);
+inline cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int);

@@ -37,6 +37,15 @@ namespace {
 /// The graph that calls on the stream become nodes of, each after the one before; null: they run.
 Graph* captured = nullptr;
 
+int current_device = 0;
+cudaError_t last_error = cudaSuccess;
+
+/// Of an environment variable.
+std::size_t number_of(const char* name, std::size_t otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
 /// The bytes of each allocation.
 std::map<const char*, std::size_t> allocations;
 
@@ -63,13 +72,16 @@ void enqueue(std::function<void()> run) {
 }  // namespace host_cuda
 
 cudaError_t not_captured() {
+  if (host_cuda::has_failed()) return cudaErrorLaunchFailure;
   return host_cuda::captured == nullptr ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (not_captured() != cudaSuccess) return not_captured();
-  *memory = std::aligned_alloc(256, (bytes / 256 + 1) * 256);
-  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  *memory = nullptr;
+  if (bytes < host_cuda::number_of("HOST_CUDA_MEMORY", SIZE_MAX))
+    *memory = std::aligned_alloc(256, (bytes / 256 + 1) * 256);
+  if (*memory == nullptr) return host_cuda::last_error = cudaErrorMemoryAllocation;
   std::memset(*memory, 0xff, (bytes / 256 + 1) * 256);
   host_cuda::allocations[static_cast<const char*>(*memory)] = bytes;
   return cudaSuccess;
@@ -81,12 +93,44 @@ cudaError_t cudaFree(void* memory) {
   return cudaSuccess;
 }
 
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  *memory = std::aligned_alloc(256, (bytes / 256 + 1) * 256);
+  return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() { return std::exchange(host_cuda::last_error, cudaSuccess); }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = static_cast<int>(host_cuda::number_of("HOST_CUDA_DRIVER", CUDART_VERSION));
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = static_cast<int>(host_cuda::number_of("HOST_CUDA_DEVICES", 1));
+  return *count == 0 ? host_cuda::last_error = cudaErrorNoDevice : cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = host_cuda::current_device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  host_cuda::current_device = device;
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  const char* const processors = std::getenv("HOST_CUDA_PROCESSORS");
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9
-           : attribute != cudaDevAttrMultiProcessorCount  ? 1
-           : processors != nullptr                        ? std::atoi(processors)
-                                                          : 1024;
+  const std::size_t architecture = host_cuda::number_of("HOST_CUDA_ARCHITECTURE", 90);
+  const std::size_t values[] = {host_cuda::number_of("HOST_CUDA_PROCESSORS", 1024), 1,
+                                architecture / 10, architecture % 10,
+                                host_cuda::number_of("HOST_CUDA_SHARED_BYTES", 1U << 30U)};
+  *value = static_cast<int>(values[attribute]);
   return cudaSuccess;
 }
 

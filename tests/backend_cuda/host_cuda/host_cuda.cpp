@@ -191,6 +191,8 @@ class Grid {
   void wait_at(Barrier& barrier, std::size_t count, bool orders_memory);
   /// Back to whoever runs the fibres.
   void leave(State state);
+  /// For good; no other fibre goes on either.
+  void trap();
 
  private:
   static void begin_fibre();
@@ -211,6 +213,8 @@ class Grid {
 
 Grid* grid = nullptr;
 bool runs_graph = false;
+std::uint64_t clock_now = 1;  // nanoseconds
+bool has_trapped = false;
 
 /// Of launches that have ended; later ones take them again, since making one takes longer than running it. All of a later
 /// launch comes after all of those, but between the nodes of a graph only edges are an order: what nodes leave is not
@@ -287,6 +291,12 @@ void Grid::leave(State state) {
   switch_between(fibre.place, main_);
 }
 
+void Grid::trap() {
+  has_trapped = true;
+  release(&end_);
+  leave(State::ended);
+}
+
 void Grid::wait_at(Barrier& barrier, std::size_t count, bool orders_memory) {
   Fibre& fibre = current();
   fibre.barrier = &barrier;
@@ -333,8 +343,10 @@ void Grid::run() {
       if (has_moved && !order_.is_random()) break;
     }
     if (signaller_) last = signaller_;
+    if (has_trapped) break;
     without_progress = has_moved ? 0 : without_progress + 1;
-    if (without_progress > turns_without_progress)
+    if (without_progress == turns_without_progress) clock_now += UINT64_C(60000000000);
+    if (without_progress > 2 * turns_without_progress)
       give_up("threads wait for ever, or not all of a block reach a barrier");
   }
   acquire(&end_);
@@ -445,10 +457,12 @@ Index block_index() { return {grid->current().block}; }
 void launch(unsigned blocks, unsigned threads, std::size_t shared_bytes,
             const std::function<void()>& body) {
   if (threads % warp_size != 0) give_up("a block is no whole number of warps");
-  Grid one(blocks, threads, shared_bytes, body);
-  grid = &one;
-  one.run();
+  auto launched = std::make_unique<Grid>(blocks, threads, shared_bytes, body);
+  grid = launched.get();
+  grid->run();
   grid = nullptr;
+  // What fibres that were given up have used is left to the end of the process.
+  if (has_trapped) static_cast<void>(launched.release());
 }
 
 void synchronize_block() {
@@ -509,6 +523,14 @@ void add(std::uint64_t* to, std::uint64_t summand, bool releases) {
 }
 
 void pause() { grid->leave(State::polling); }
+
+std::uint64_t nanoseconds() { return clock_now; }
+
+bool is_first(std::uint64_t* place) { return std::exchange(*place, 1) == 0; }
+
+void trap() { grid->trap(); }
+
+bool has_failed() { return has_trapped; }
 
 unsigned char* shared_memory() {
   const auto begin = reinterpret_cast<std::uintptr_t>(grid->block().shared.data());

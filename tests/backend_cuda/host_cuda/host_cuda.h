@@ -8,8 +8,9 @@
 //
 // Nodes of a graph (host_graph.h) run in such an order, too, as far as what they come after allows.
 //
-// Shared memory begins with contents that are no numbers. Threads that wait for each other for ever, and barriers that
-// not all threads reach, end the process with exit code 3 and a message.
+// Shared memory begins with contents that are no numbers. When no thread can go on, but some poll, the clock moves on by a
+// minute once. If that does not help, and where barriers are not reached by all threads, the process ends with exit code 3 and a
+// message.
 //
 // Compiled with ThreadSanitizer, emitted source is checked for races as well: each fibre is a thread of its own to it,
 // and only barriers, releases and acquires order what fibres do. So a race is found in every order in which the two
@@ -29,9 +30,11 @@ struct Index {
 Index thread_index();
 Index block_index();
 
-/// Ends when all threads have returned from `body`.
+/// Ends when all threads have returned from `body`, or one has trapped: then has_failed() holds from there on.
 void launch(unsigned blocks, unsigned threads, std::size_t shared_bytes,
             const std::function<void()>& body);
+
+bool has_failed();
 
 /// The order of launches from now on, in place of $HOST_CUDA_ORDER.
 void set_order(const std::string& name);
@@ -74,6 +77,10 @@ Copies& copies();
 std::uint64_t load(const std::uint64_t* from, bool acquires);
 void add(std::uint64_t* to, std::uint64_t summand, bool releases);
 void pause();
+std::uint64_t nanoseconds();
+/// Whether a word was 0, which is 1 then.
+bool is_first(std::uint64_t* place);
+void trap();
 unsigned char* shared_memory();
 
 }  // namespace host_cuda

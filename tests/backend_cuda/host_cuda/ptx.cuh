@@ -23,6 +23,10 @@ inline void add_relaxed(std::uint64_t* to, std::uint64_t summand) {
   host_cuda::add(to, summand, false);
 }
 inline void pause() { host_cuda::pause(); }
+inline std::uint64_t nanoseconds() { return host_cuda::nanoseconds(); }
+inline bool is_first(std::uint64_t* place) { return host_cuda::is_first(place); }
+inline void publish_to_host() {}
+inline void trap() { host_cuda::trap(); }
 
 template <unsigned lanes, typename T>
 T from_lane_xor(T value, unsigned distance) {
@@ -111,6 +115,10 @@ inline void multiply_tf32(float (&sums)[4], const std::uint32_t (&rows)[4], cons
   // The device takes no notice of the other bits.
   multiply<1>(sums, rows, columns, [](std::uint32_t bits, unsigned) { return std::bit_cast<float>(bits & ~0x1fffU); });
 }
+
+inline float from_f16(std::uint16_t bits) { return lemma::half_precision::f16_to_f32(bits); }
+inline std::uint16_t to_f16(float value) { return lemma::half_precision::f32_to_f16(value); }
+inline std::uint16_t to_bf16(float value) { return lemma::half_precision::f32_to_bf16(value); }
 
 inline std::uint32_t to_tf32(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
