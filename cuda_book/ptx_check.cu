@@ -182,6 +182,26 @@ __global__ void write_to_host(std::uint64_t* host) {
   ptx::publish_to_host();
 }
 
+/// Copies elements of all sizes, as many together as are 16 bytes, and fewer; `to` has a place for each way.
+template <typename T, unsigned count>
+__device__ void copy_together(const unsigned char* from, unsigned char* to) {
+  const auto* const source = ptx::in_memory(reinterpret_cast<const T*>(from)) + threadIdx.x * count;
+  auto* const target = ptx::in_memory(reinterpret_cast<T*>(to)) + threadIdx.x * count;
+  ptx::store_together(target, ptx::load_together<count>(source));
+}
+constexpr unsigned together_bytes = threads * 16, together_ways = 9;
+__global__ void copy_all_together(const unsigned char* from, unsigned char* to) {
+  copy_together<std::uint8_t, 16>(from, to);
+  copy_together<std::uint16_t, 8>(from, to + together_bytes);
+  copy_together<float, 4>(from, to + 2 * together_bytes);
+  copy_together<double, 2>(from, to + 3 * together_bytes);
+  copy_together<std::uint8_t, 8>(from, to + 4 * together_bytes);
+  copy_together<std::uint16_t, 2>(from, to + 5 * together_bytes);
+  copy_together<std::uint8_t, 2>(from, to + 6 * together_bytes);
+  copy_together<std::int64_t, 1>(from, to + 7 * together_bytes);
+  copy_together<std::uint8_t, 1>(from, to + 8 * together_bytes);
+}
+
 __global__ void end_launch() { ptx::trap(); }
 
 /// All numbers of f16; for each of f32 among `values`, those of f16 and bf16 that it is rounded to.
@@ -385,6 +405,25 @@ void check_host_memory() {
   check(cudaFreeHost(host), "cudaFreeHost");
 }
 
+void check_together() {
+  std::vector<unsigned char> contents(together_bytes);
+  for (unsigned i = 0; i < together_bytes; ++i)
+    contents[i] = static_cast<unsigned char>(i * 37U + i / 256U + 1);
+  const DeviceArray<unsigned char> from(together_bytes), to(together_ways * together_bytes);
+  check(cudaMemcpy(from.data, contents.data(), together_bytes, cudaMemcpyHostToDevice),
+        "cudaMemcpy");
+  launch(copy_all_together, 1, 0, from.data, to.data);
+  const std::vector<unsigned char> found = to.on_host();
+  std::string fault;
+  constexpr unsigned bytes[together_ways] = {16, 16, 16, 16, 8, 4, 2, 8, 1};
+  for (unsigned way = 0; way < together_ways; ++way)
+    for (unsigned i = 0; i < together_bytes; ++i)
+      if (found[way * together_bytes + i] != (i < threads * bytes[way] ? contents[i] : 0))
+        fault = "way " + std::to_string(way) + ", byte " + std::to_string(i);
+  for (const char* const name : {"in_memory", "load_together", "store_together"})
+    report(name, fault);
+}
+
 std::uint32_t bits_of(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -484,6 +523,7 @@ int main() {
   check_addresses();
   check_clock_and_first();
   check_host_memory();
+  check_together();
   check_conversions(major >= 8);
   check_trap();
   return all_passed ? 0 : 1;

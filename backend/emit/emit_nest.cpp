@@ -26,7 +26,8 @@ std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
   std::vector<LoopBounds> bounds;
   for (const lowering::LoopVariable axis : nest.axes) {
     const std::int64_t extent = nest.graph.extent(axis);
-    bounds.push_back({"0", fmt::format("{}", extent), extent, extent});
+    bounds.push_back(
+        {"0", fmt::format("{}", extent), extent, extent, std::max<std::int64_t>(1, extent)});
   }
   return bounds;
 }

@@ -11,10 +11,11 @@
 namespace lemma::backend {
 
 /// Bounds of the loop of an axis, as expressions, how many elements lie between them at least, and how many the axis
-/// has.
+/// has. Both bounds are multiples of a number, as a compiler sees from their declarations.
 struct LoopBounds {
   std::string first, end;
   std::int64_t least = 0, extent = 0;
+  std::int64_t multiple = 1;
 };
 std::vector<LoopBounds> all_of(const lowering::LoweredOutput& nest);
 

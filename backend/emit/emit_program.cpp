@@ -159,6 +159,7 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
       {"operators", fmt::format("{}", operators)},
       {"tasks", fmt::format("{}", tasks)},
       {"allowances", allowances_text(names, programs.size())},
+      {"least_alignment", "1"},
       {"of_element", "0"},
       {"of_largest", "0"},
       {"kernels", fmt::format("{}", kernels)},

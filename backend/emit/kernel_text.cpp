@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,22 +35,26 @@ std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::Lowere
         extent % part == 0
             ? fmt::format("{} + {}", first, part)
             : fmt::format("{0} + {1} < {2} ? {0} + {1} : {2}", first, part, extent)));
-    bounds[axis] = {first, end, std::min(part, extent - (count - 1) * part), extent};
+    bounds[axis] = {first, end, std::min(part, extent - (count - 1) * part), extent,
+                    std::gcd(part, extent)};
     stride *= count;
   }
   return bounds;
 }
 
-Result<source::Statements> declarations_of_tensors(const Phase& phase) {
+Result<source::Statements> declarations_of_tensors(const Phase& phase,
+                                                   const std::set<std::uint32_t>& residents) {
   source::Statements declarations;
   for (const PhaseTensor& tensor : tensors_of(phase)) {
     LEMMA_ASSIGN_OR_RETURN(const std::string type, tensor.element_type());
-    declarations.push_back(source::TensorDeclaration{.name = tensor.name,
-                                                     .type = type,
-                                                     .array = "arguments",
-                                                     .number = tensor.argument,
-                                                     .is_read = tensor.is_read,
-                                                     .is_unaliased = true});
+    declarations.push_back(
+        source::TensorDeclaration{.name = tensor.name,
+                                  .type = type,
+                                  .array = "arguments",
+                                  .number = tensor.argument,
+                                  .is_read = tensor.is_read,
+                                  .is_unaliased = true,
+                                  .is_in_memory = !residents.contains(tensor.argument)});
   }
   return declarations;
 }
@@ -69,7 +74,7 @@ Result<source::Function> function_of(const TaskOperator& op, const Kernel& kerne
     LEMMA_ASSIGN_OR_RETURN(source::Statements calls, phases.emit_body(op, kernel, grid));
     body.add(std::move(calls));
   } else {
-    LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase));
+    LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase, {}));
     body.add(std::move(tensors));
     LEMMA_ASSIGN_OR_RETURN(source::Statements loops, emit_loops(phase.nest, grid));
     body.add(std::move(loops));

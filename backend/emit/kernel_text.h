@@ -33,8 +33,9 @@ std::string kernel_name(std::uint32_t number);
 std::vector<LoopBounds> part_bounds(const Kernel& kernel, const lowering::LoweredOutput& nest,
                                     source::Statements& statements);
 
-/// Declarations of the tensors of an operator with one phase.
-Result<source::Statements> declarations_of_tensors(const Phase& phase);
+/// Declarations of the tensors of an operator with one phase. `residents`: arguments that are in the memory of a block.
+Result<source::Statements> declarations_of_tensors(const Phase& phase,
+                                                   const std::set<std::uint32_t>& residents);
 
 /// void kernel_3(void* const* arguments, std::int64_t part): arguments in the order of the operator's. Operators
 /// with equal nests, parts and arguments share a function.

@@ -21,6 +21,7 @@ void PhaseParameters::add_bounds(const std::vector<LoopBounds>& grid, bool by_po
     const std::string first = fmt::format("first{}", axis), end = fmt::format("end{}", axis);
     add({"std::int64_t", first}, grid[axis].first);
     if (!by_points) add({"std::int64_t", end}, grid[axis].end);
+    bounds[axis].multiple = 1;
     bounds[axis].first = first;
     bounds[axis].end = by_points ? first + " + 1" : end;
   }

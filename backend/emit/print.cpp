@@ -69,10 +69,12 @@ class Printer {
   }
 
   void print(const TensorDeclaration& tensor) {
-    line(fmt::format("{0}{1}auto* const {2}{3} = static_cast<{1}{4}*>({5}[{6}]);",
+    const bool is_in_memory = tensor.is_in_memory && dialect_ == Dialect::cuda;
+    line(fmt::format("{0}{1}auto* const {2}{3} = {7}static_cast<{1}{4}*>({5}[{6}]){8};",
                      unused(tensor.may_be_unused), tensor.is_read ? "const " : "",
                      unaliased(tensor.is_unaliased), tensor.name, tensor.type, tensor.array,
-                     tensor.number));
+                     tensor.number, is_in_memory ? "ptx::in_memory(" : "",
+                     is_in_memory ? ")" : ""));
   }
 
   void print(const TypeAlias& alias) {
@@ -101,6 +103,7 @@ class Printer {
   }
 
   void print(const Loop& loop) {
+    if (loop.is_unrolled && dialect_ == Dialect::cuda) line("UNROLL");
     line(fmt::format("for ({} {} = {}; {}; {}) {{", loop.type, loop.variable, loop.first,
                      loop.condition, loop.advance));
     body(loop.body);

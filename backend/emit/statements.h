@@ -53,6 +53,7 @@ struct TensorDeclaration {
   bool is_read = false;       // else it is written
   bool is_unaliased = false;  // for compilers that make use of it
   bool may_be_unused = false;
+  bool is_in_memory = false;  // of a device, not in that of a block
 };
 
 struct TypeAlias {
@@ -87,6 +88,7 @@ struct Barrier {
 struct Loop {
   std::string type, variable, first, condition, advance;
   Statements body;
+  bool is_unrolled = false;  // by compilers of devices
 };
 
 /// `otherwise` may have no statements.

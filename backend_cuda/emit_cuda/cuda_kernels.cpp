@@ -25,12 +25,12 @@ Result<source::Statements> single_body(const TaskOperator& op, const std::vector
                                        std::uint32_t block_threads) {
   const Phase& phase = op.body.phases.front();
   source::Builder body;
-  LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase));
+  LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase, residents));
   body.add(std::move(tensors));
   LEMMA_ASSIGN_OR_RETURN(
       source::Statements loop,
       product ? emit_tiled_nest(phase.nest, *product, grid, block_threads)
-              : emit_spread_nest(phase.nest, grid, inputs_in_block(op, phase, residents),
+              : emit_spread_nest(phase.nest, grid, inputs_in_block(op, phase, residents), true,
                                  block_threads));
   body.add(std::move(loop));
   return body.take();

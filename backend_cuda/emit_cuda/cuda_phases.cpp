@@ -1,6 +1,7 @@
 #include "backend_cuda/emit_cuda/cuda_phases.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -54,7 +55,7 @@ void open_points_loop(const SlotLayout& slots, std::vector<LoopBounds>& grid,
   }
   for (std::size_t axis = 0; axis < grid.size(); ++axis) {
     grid[axis].first = fmt::format("point{}", axis);
-    grid[axis].least = 1;
+    grid[axis].least = grid[axis].multiple = 1;
   }
 }
 
@@ -70,6 +71,16 @@ struct CudaPhases::Place {
   bool is_by_points() const { return op.body.stitching == Stitching::warp; }
 };
 
+/// What a phase says of its arguments that are in the device's memory.
+Statements CudaPhases::tensors_in_memory(const Phase& phase, const Place& place) {
+  Statements statements;
+  for (const PhaseTensor& tensor : tensors_of(phase))
+    if (tensor.argument < place.op.arguments.size() && !place.residents.contains(tensor.argument))
+      statements.push_back(
+          source::Assignment{tensor.name, fmt::format("ptx::in_memory({})", tensor.name)});
+  return statements;
+}
+
 /// The loops of a phase: in tiles, or spread over the threads.
 Result<Statements> CudaPhases::loop_of(const Place& place, const Phase& phase,
                                        const std::vector<LoopBounds>& bounds,
@@ -82,7 +93,7 @@ Result<Statements> CudaPhases::loop_of(const Place& place, const Phase& phase,
       place.residents.empty() ? tiled_phase(place.op, place.kernel, phase, limits_) : std::nullopt;
   if (!product)
     return emit_spread_nest(phase.nest, bounds, inputs_in_block(place.op, phase, place.residents),
-                            threads);
+                            phase.result < place.op.arguments.size(), threads);
   body.tile_bytes = std::max(body.tile_bytes, product->tiles.shared_bytes);
   parameters.add({"unsigned char*", "slots"}, fmt::format("slots + {}", place.slots.bytes));
   tiles = tile_name(product->tiles, product->left.access, product->right.access, threads);
@@ -97,8 +108,10 @@ Result<source::Call> CudaPhases::call_of(const Place& place, const Phase& phase,
   parameters.add_bounds(place.grid, place.is_by_points(), bounds);
   parameters.add({"Threads", "threads"}, place.is_by_points() ? "lanes" : "threads");
   std::string tiles;
+  Statements statements = tensors_in_memory(phase, place);
   LEMMA_ASSIGN_OR_RETURN(Statements loop, loop_of(place, phase, bounds, parameters, body, tiles));
-  const source::Function function = {parameters.declarations(), std::move(loop)};
+  std::move(loop.begin(), loop.end(), std::back_inserter(statements));
+  const source::Function function = {parameters.declarations(), std::move(statements)};
   const std::string text = source::print_unnamed(function, source::Dialect::cuda);
   const auto [at, is_new] = numbers_.try_emplace(text, numbers_.size());
   const std::string name = fmt::format("phase_{}", at->second);

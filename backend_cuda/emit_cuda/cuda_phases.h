@@ -40,6 +40,7 @@ class CudaPhases {
  private:
   struct Place;  // of a phase
   Result<source::Call> call_of(const Place& place, const Phase& phase, Body& body);
+  static source::Statements tensors_in_memory(const Phase& phase, const Place& place);
   Result<source::Statements> loop_of(const Place& place, const Phase& phase,
                                      const std::vector<LoopBounds>& bounds,
                                      PhaseParameters& parameters, Body& body,

@@ -36,6 +36,7 @@ Words cuda_words(Programs programs, const CudaOptions& options, const CudaSource
   return {{"units", fmt::format("{} block{} of {} threads", units, units == 1 ? "" : "s",
                                 options.block_threads)},
           {"architecture", options.architecture},
+          {"least_alignment", "16"},
           {"architecture_number", options.architecture.substr(options.architecture.find('_') + 1)},
           {"shared_bytes", fmt::format("{}", source.memory.shared_bytes)},
           {"scratch_bytes",

@@ -1,6 +1,9 @@
 #include "backend_cuda/emit_cuda/spread_nest.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -16,40 +19,228 @@ using lowering::LoopVariable;
 using lowering::LoweredOutput;
 using source::Statements;
 
+/// Elements that a thread computes together: some that lie side by side, of several groups that are far from each other. All
+/// is read before anything is stored, so that compilers make wide accesses of neighbours and begin them together.
+struct Batch {
+  std::int64_t together = 1, groups = 1;
+
+  std::int64_t elements() const { return together * groups; }
+};
+
+/// Counted in terms of an element: more makes code too large, and takes registers.
+constexpr std::int64_t most_terms_of_batch = 512;
+constexpr std::int64_t bytes_of_access = 16, bytes_in_flight = 64;
+
+/// How elements are computed together where `elements` are spread over so many threads. Each thread gets some before one
+/// gets many. One at a time where elements have loops of their own.
+Batch batch_of(const LoweredOutput& nest, const LoopBounds& last, std::int64_t elements,
+               std::int64_t group_threads) {
+  std::int64_t bytes = static_cast<std::int64_t>(byte_size(nest.type)), terms = 0, reads = 0;
+  for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
+    const lowering::Term& term = nest.graph.term(id);
+    if (!term.bound.empty()) return {};
+    ++terms;
+    if (term.kind != ExpressionKind::read) continue;
+    const std::int64_t step = nest.graph.address(term).coefficient(nest.axes.back());
+    if (step != 0) ++reads;
+    if (step == 1) bytes = std::max(bytes, static_cast<std::int64_t>(byte_size(term.type)));
+  }
+  Batch batch;
+  const auto has_room = [&](const Batch& larger) {
+    return larger.elements() * group_threads <= elements &&
+           larger.elements() * terms <= most_terms_of_batch;
+  };
+  while (2 * batch.together * bytes <= bytes_of_access &&
+         last.multiple % (2 * batch.together) == 0 && has_room({2 * batch.together, 1}))
+    batch.together *= 2;
+  while (2 * batch.groups * std::max<std::int64_t>(1, reads) * bytes_of_access <= bytes_in_flight &&
+         has_room({batch.together, 2 * batch.groups}))
+    batch.groups *= 2;
+  return batch;
+}
+
 class SpreadWriter {
  public:
   SpreadWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
-               const std::vector<bool>& is_in_block, std::int64_t group_threads)
-      : nest_(nest), bounds_(bounds) {
+               const std::vector<bool>& is_in_block, bool is_stored_in_memory,
+               std::int64_t group_threads)
+      : nest_(nest),
+        bounds_(bounds),
+        is_in_block_(is_in_block),
+        is_stored_in_memory_(is_stored_in_memory) {
     std::vector<std::int64_t> lengths;
+    std::int64_t least = 1;
     for (const LoopBounds& axis : bounds_) {
       lengths.push_back(std::max<std::int64_t>(1, axis.least));
+      least *= lengths.back();
       all_ *= axis.extent;
     }
     lanes_ = spread_of(nest, is_in_block, std::move(lengths), group_threads).lanes;
+    if (lanes_ == 1 && !bounds_.empty())
+      batch_ = batch_of(nest, bounds_.back(), least, group_threads);
   }
 
   Result<Statements> write() {
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
-    open_loop();
+    LEMMA_ASSIGN_OR_RETURN(type_, stored_type(nest_.type));
     LEMMA_ASSIGN_OR_RETURN(
         ElementSource element,
         emit_element(nest_, lanes_ > 1 ? LongReductions::across_lanes : LongReductions::in_order));
-    // Takes note of divisors of zero: what is divided is undefined, and may be selected away.
-    source_.add(source::with_ok(std::move(element.statements)));
-    lowering::Linear place;
-    for (const LoopVariable axis : nest_.axes)
-      place = lowering::combine(lowering::scale(place, nest_.graph.extent(axis)),
-                                lowering::Linear::atom(axis));
-    source::Assignment store =
-        ElementStore{fmt::format("y[{}]", linear_text(nest_.graph, place)), type}.of(element.value);
-    if (lanes_ > 1) store.condition = "threads.rank % lanes == 0";
-    source_.add(std::move(store));
+    open_loop();
+    if (batch_.elements() > 1)
+      write_batch(std::move(element));
+    else
+      write_element(std::move(element));
     source_.close();
     return source_.take();
   }
 
  private:
+  void write_element(ElementSource element) {
+    source_.add(declare_indices(nest_.axes, bounds_, number_type(), "element"));
+    // Takes note of divisors of zero: what is divided is undefined, and may be selected away.
+    source_.add(source::with_ok(std::move(element.statements)));
+    source::Assignment store = ElementStore{fmt::format("y[{}]", place()), type_}.of(element.value);
+    if (lanes_ > 1) store.condition = "threads.rank % lanes == 0";
+    source_.add(std::move(store));
+  }
+
+  /// The reads of whose neighbours each thread needs all, by input: the only reads of these, inside their tensors and
+  /// at places that are multiples of how many are read.
+  std::map<std::uint32_t, lowering::TermNumber> reads_together() const {
+    std::map<std::uint32_t, lowering::TermNumber> reads;
+    std::set<std::uint32_t> others;
+    for (lowering::TermNumber id = 0; id < nest_.graph.size(); ++id) {
+      const lowering::Term& term = nest_.graph.term(id);
+      if (term.kind != ExpressionKind::read) continue;
+      if (!is_read_together(term) || !reads.try_emplace(term.input, id).second)
+        others.insert(term.input);
+    }
+    for (const std::uint32_t input : others) reads.erase(input);
+    return reads;
+  }
+
+  bool is_read_together(const lowering::Term& read) const {
+    if (batch_.together == 1 || is_in_block_[read.input] ||
+        batch_.together * static_cast<std::int64_t>(byte_size(read.type)) > bytes_of_access)
+      return false;
+    for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+      if (!nest_.graph.is_inside(read, axis)) return false;
+    lowering::Linear rest = nest_.graph.address(read);
+    for (const LoopVariable axis : nest_.axes) {
+      const std::int64_t step = rest.coefficient(axis);
+      const bool is_last = axis == nest_.axes.back();
+      if (is_last ? step != 1 : step % batch_.together != 0) return false;
+      rest = lowering::combine(rest, lowering::Linear::atom(axis), -step);
+    }
+    return rest.terms.empty() && rest.constant % batch_.together == 0;
+  }
+
+  /// Reads, before a loop over neighbours, what each of them needs one of.
+  void read_together(const std::map<std::uint32_t, lowering::TermNumber>& reads) {
+    if (reads.empty()) return;
+    for (const auto& [input, id] : reads)
+      source_.add(source::Declaration{
+          .type = fmt::format("ptx::Together<{}, {}>",
+                              stored_type(nest_.graph.inputs()[input].type).value_or(""),
+                              batch_.together),
+          .name = fmt::format("near{}", input)});
+    source_.open(source::Block{});
+    source_.add(source::constant("unsigned", "neighbour", "0"));
+    source_.add(indices_of_neighbour());
+    for (const auto& [input, id] : reads)
+      source_.add(source::Assignment{
+          fmt::format("near{}", input),
+          fmt::format("ptx::load_together<{}>({} + ({}))", batch_.together, input_name(input),
+                      linear_text(nest_.graph, nest_.graph.address(nest_.graph.term(id))))});
+    source_.close();
+  }
+
+  /// Results of all groups first. A group behind the last one computes that one again, and stores nothing.
+  void write_batch(ElementSource element) {
+    const std::string groups = fmt::format("{}", batch_.groups),
+                      together = fmt::format("{}", batch_.together);
+    const auto reads = reads_together();
+    source_.add(source::Declaration{.type = fmt::format("ptx::Together<{}, {}>", type_, together),
+                                    .name = "results",
+                                    .extents = {groups}});
+    open_unrolled("group", groups);
+    source_.add(source::constant(number_type(), "own", "element + group * threads.count"));
+    source_.add(source::constant(number_type(), "number", "own < count ? own : count - 1"));
+    read_together(reads);
+    open_unrolled("neighbour", together);
+    source_.add(indices_of_neighbour());
+    for (const auto& [input, id] : reads)
+      source_.add(
+          source::constant(fmt::format("KnownElement<{}>",
+                                       stored_type(nest_.graph.inputs()[input].type).value_or("")),
+                           input_name(input), fmt::format("{{near{}.at[neighbour]}}", input)));
+    source_.add(source::with_ok(std::move(element.statements)));
+    source_.add(ElementStore{"results[group].at[neighbour]", type_}.of(element.value));
+    source_.close(2);
+    open_unrolled("group", groups);
+    source_.add(source::constant(number_type(), "number", "element + group * threads.count"));
+    source_.open(source::Guard{"number < count", {}, {}});
+    if (is_stored_in_memory_) {
+      source_.add(source::constant("unsigned", "neighbour", "0"));
+      source_.add(indices_of_neighbour());
+      source_.add(source::Call{"ptx::store_together",
+                               {fmt::format("y + ({})", place()), "results[group]"}});
+      source_.close(2);
+      return;
+    }
+    open_unrolled("neighbour", together);
+    source_.add(indices_of_neighbour());
+    source_.add(source::Assignment{fmt::format("y[{}]", place()), "results[group].at[neighbour]"});
+    source_.close(3);
+  }
+
+  void open_unrolled(const std::string& variable, const std::string& count) {
+    source::Loop loop = source::counting_loop(variable, "0", count, "1", "unsigned");
+    loop.is_unrolled = true;
+    source_.open(std::move(loop));
+  }
+
+  /// Numbers count what lies side by side as one.
+  Statements indices_of_neighbour() const {
+    const LoopBounds& last = bounds_.back();
+    Statements indices = declare_indices(nest_.axes, in_batches(), number_type(), "number");
+    // The last axis is declared first, or second where there are others.
+    auto& declaration = std::get<source::Declaration>(indices[nest_.axes.size() > 1 ? 1 : 0].kind);
+    const std::string index = nest_.axes.size() > 1
+                                  ? fmt::format("number_rest % {}", length_of_batches(last))
+                                  : std::string("number");
+    declaration.value = index_text(
+        last,
+        fmt::format("static_cast<std::int64_t>({}) * {} + neighbour", index, batch_.together));
+    // An axis of which neighbours read nothing else than what was read together.
+    for (source::Statement& statement : indices)
+      if (auto* const index_of_axis = std::get_if<source::Declaration>(&statement.kind))
+        index_of_axis->may_be_unused = true;
+    return indices;
+  }
+
+  std::string length_of_batches(const LoopBounds& axis) const {
+    return fmt::format("static_cast<{}>({} / {})", number_type(), length_text(axis),
+                       batch_.together);
+  }
+
+  /// The bounds, where the last axis counts what lies side by side as one.
+  std::vector<LoopBounds> in_batches() const {
+    std::vector<LoopBounds> bounds = bounds_;
+    LoopBounds& last = bounds.back();
+    last.end = fmt::format("{} / {}", length_text(last), batch_.together);
+    last.first = "0";
+    return bounds;
+  }
+
+  std::string place() const {
+    lowering::Linear place;
+    for (const LoopVariable axis : nest_.axes)
+      place = lowering::combine(lowering::scale(place, nest_.graph.extent(axis)),
+                                lowering::Linear::atom(axis));
+    return linear_text(nest_.graph, place);
+  }
+
   /// Numbers of elements have 32 bits where they can: divisions are much faster.
   std::string number_type() const {
     constexpr std::int64_t most = std::int64_t{1} << 30;
@@ -66,19 +257,23 @@ class SpreadWriter {
       source_.add(std::move(lanes));
     }
     std::vector<LoopBounds> longer;
-    for (const LoopBounds& axis : bounds_)
+    for (const LoopBounds& axis : batch_.together > 1 ? in_batches() : bounds_)
       if (length_text(axis) != "1") longer.push_back(axis);
     source_.add(source::constant(type, "count",
                                  fmt::format("static_cast<{}>({})", type, count_text(longer))));
-    source_.open(source::counting_loop("element", "threads.rank" + of_lanes, "count",
-                                       "threads.count" + of_lanes, type));
-    source_.add(declare_indices(nest_.axes, bounds_, type, "element"));
+    const std::string step = batch_.groups > 1 ? fmt::format("{} * threads.count", batch_.groups)
+                                               : "threads.count" + of_lanes;
+    source_.open(source::counting_loop("element", "threads.rank" + of_lanes, "count", step, type));
   }
 
   const LoweredOutput& nest_;
   const std::vector<LoopBounds>& bounds_;
+  const std::vector<bool>& is_in_block_;
+  bool is_stored_in_memory_;
   std::int64_t all_ = 1;
   std::int64_t lanes_ = 1;  // of an element
+  Batch batch_;
+  std::string type_;  // of stored elements
   source::Builder source_;
 };
 
@@ -121,9 +316,9 @@ Statements declare_indices(const std::vector<LoopVariable>& axes,
 
 Result<Statements> emit_spread_nest(const LoweredOutput& nest,
                                     const std::vector<LoopBounds>& bounds,
-                                    const std::vector<bool>& is_in_block,
+                                    const std::vector<bool>& is_in_block, bool is_stored_in_memory,
                                     std::int64_t group_threads) {
-  return SpreadWriter(nest, bounds, is_in_block, group_threads).write();
+  return SpreadWriter(nest, bounds, is_in_block, is_stored_in_memory, group_threads).write();
 }
 
 }  // namespace lemma::backend

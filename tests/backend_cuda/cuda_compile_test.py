@@ -99,6 +99,20 @@ class Compiled(Cuda):
             self.assertRegex(bounds, rf"\n\.maxntid {threads}\b")
             self.assertRegex(bounds, rf"\n\.minnctapersm {blocks}\n")
 
+    def test_neighbours_are_read_and_stored_in_one_access(self):
+        directory = self.folder / "wide"
+        done = self.emit("wide_elementwise", "--arch", "sm_90", "--device", DEVICE, "--block-threads", 64, "-o", directory,
+                         "--name", "sample")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run([NVCC, "-std=c++20", "-O3", "-arch=sm_90", "--expt-relaxed-constexpr", "-ptx", "sample.cu", "-o",
+                    "sample.ptx"], cwd=directory)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        kernel = re.search(r"\.func \w*kernel_0\w*\(.*?\n\}", (directory / "sample.ptx").read_text(), re.DOTALL)[0]
+        self.assertRegex(kernel, r"ld\.global\.v4\.")
+        self.assertRegex(kernel, r"st\.global\.v4\.")
+        # No tensor is read or stored by an access that may be to any memory.
+        self.assertNotRegex(kernel, r"\b(ld|st)\.f32")
+
     def test_calls_of_libraries_compile_and_link(self):
         toolkit = pathlib.Path(NVCC).resolve().parents[1]
         for header in ("cudnn.h", "cublasLt.h"):
@@ -174,7 +188,7 @@ class Written(Cuda):
             self.assertLessEqual(blocks * (shared + 1024), json.loads(device.read_text())["shared_bytes_per_unit"] + 1024)
 
     def test_wrong_options_are_answered_in_one_line(self):
-        for words, part in ((("--arch", "sm_89"), "give --device"), (("--block-threads", "48"), "a multiple of 32"),
+        for words, part in ((("--block-threads", "48"), "a multiple of 32"),
                             (("--device", DEVICE, "--units", "33"), "9 blocks of 256 threads would share a multiprocessor"),
                             (("--device", "gtx"), "no device has this name")):
             done = self.emit("softmax", "--plan", *words)

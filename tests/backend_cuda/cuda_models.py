@@ -39,6 +39,16 @@ def elementwise():
     return model(nodes, [("x", [37, 19])], [("y", [37, 19])], [weights("w", [19])])
 
 
+def wide_elementwise(data_type=F32):
+    """Rows of 64 elements, of which neighbours are read and stored together: beside a row that all share, a column, neighbours
+    that are read twice, and a part that begins at no multiple of 16 bytes."""
+    nodes = [node("Mul", ["x", "w"], ["a"]), node("Add", ["a", "c"], ["b"]), node("Add", ["b", "x"], ["d"]),
+             node("Slice", ["z", "begin", "end", "axis"], ["s"]), node("Add", ["d", "s"], ["y"])]
+    return model(nodes, [("x", [96, 64]), ("c", [96, 1]), ("z", [96, 67])], [("y", [96, 64])],
+                 [weights("w", [64], data_type=data_type), tensor("begin", [1], [3], I64), tensor("end", [1], [67], I64),
+                  tensor("axis", [1], [1], I64)], {name: data_type for name in "xcyz"})
+
+
 def softmax():
     nodes = [node("Add", ["x", "w"], ["s"]), node("Softmax", ["s"], ["y"], attributes=[integer_attribute("axis", 1)])]
     return model(nodes, [("x", [24, 70])], [("y", [24, 70])], [weights("w", [70])])
@@ -405,7 +415,7 @@ NARROW = (narrow_products, *of_both(narrow_products), turned_product)
 TILED = (tiled_product, aligned_product, batched_product, tiled_attention, tiled_convolution, tiled_groups)
 TILED_HALVES = [function for make in TILED for function in of_both(make)]
 TESTED = (elementwise, softmax, layer_normalization, products, vector_product, convolution, attention, lstm, indices, many_tensors,
-          *OF_HALVES)
+          wide_elementwise, *of_both(wide_elementwise)[:1], *OF_HALVES)
 SAMPLES = {function.__name__: function for function in (
     *TESTED, *TILED, *TILED_HALVES, *NARROW, softmax_of_large_values, tiled_products_of_axes, guarded_convolution, strided_convolution, dilated_convolution, depthwise_convolution, convolution_of_signals, transposed_convolution,
     normalizations, resnext_block, inception_block, transformer_block, gru, long_sums, selection)}

@@ -532,6 +532,8 @@ void trap() { grid->trap(); }
 
 bool has_failed() { return has_trapped; }
 
+std::size_t shared_bytes() { return grid->block().shared.size() - 128; }
+
 unsigned char* shared_memory() {
   const auto begin = reinterpret_cast<std::uintptr_t>(grid->block().shared.data());
   return reinterpret_cast<unsigned char*>((begin + 127) / 128 * 128);

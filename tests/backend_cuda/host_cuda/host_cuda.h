@@ -82,5 +82,7 @@ std::uint64_t nanoseconds();
 bool is_first(std::uint64_t* place);
 void trap();
 unsigned char* shared_memory();
+/// Of the block, from there on.
+std::size_t shared_bytes();
 
 }  // namespace host_cuda

@@ -116,6 +116,35 @@ inline void multiply_tf32(float (&sums)[4], const std::uint32_t (&rows)[4], cons
   multiply<1>(sums, rows, columns, [](std::uint32_t bits, unsigned) { return std::bit_cast<float>(bits & ~0x1fffU); });
 }
 
+template <typename T>
+T* in_memory(T* pointer) {
+  if (reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0) host_cuda::give_up("a tensor is not aligned");
+  const auto* const shared = host_cuda::shared_memory();
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(pointer);
+  if (bytes >= shared && bytes < shared + host_cuda::shared_bytes()) host_cuda::give_up("a tensor is in shared memory");
+  return pointer;
+}
+
+template <typename T, unsigned count>
+struct alignas(count * sizeof(T)) Together {
+  T at[count];
+};
+inline void check_together(const void* place, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(place) % bytes != 0) host_cuda::give_up("elements that lie side by side are not aligned");
+}
+template <unsigned count, typename T>
+Together<T, count> load_together(const T* from) {
+  check_together(from, count * sizeof(T));
+  Together<T, count> elements;
+  for (unsigned i = 0; i < count; ++i) elements.at[i] = from[i];
+  return elements;
+}
+template <typename T, unsigned count>
+void store_together(T* to, const Together<T, count>& elements) {
+  check_together(to, count * sizeof(T));
+  for (unsigned i = 0; i < count; ++i) to[i] = elements.at[i];
+}
+
 inline float from_f16(std::uint16_t bits) { return lemma::half_precision::f16_to_f32(bits); }
 inline std::uint16_t to_f16(float value) { return lemma::half_precision::f32_to_f16(value); }
 inline std::uint16_t to_bf16(float value) { return lemma::half_precision::f32_to_bf16(value); }
