@@ -76,6 +76,8 @@ Result<VirtualDevice> device_of(const Json& json, std::uint32_t units) {
   LEMMA_RETURN_IF_ERROR(
       read_number(json, "seconds_per_synchronization", device.seconds_per_synchronization));
   LEMMA_RETURN_IF_ERROR(read_number(json, "seconds_per_launch", device.seconds_per_launch));
+  if (json.contains("cache_bytes"))
+    LEMMA_RETURN_IF_ERROR(read_number(json, "cache_bytes", device.cache_bytes.emplace()));
   if (json.contains("seconds_to_start_units"))
     LEMMA_RETURN_IF_ERROR(
         read_number(json, "seconds_to_start_units", device.seconds_to_start_units));

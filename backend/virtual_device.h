@@ -23,6 +23,9 @@ struct VirtualDevice {
   /// The time of an operator for each byte of weights: its tasks bring weights and inputs from
   /// memory once, each an equal share.
   double seconds_per_weight_byte = 0;
+  /// Of the last cache. The outputs of the model, and tensors that are larger, take seconds_per_weight_byte, too, where they
+  /// are written and read. Nothing: only weights and inputs do.
+  std::optional<double> cache_bytes = {};
   double seconds_per_task = 0;   // to begin a task
   double seconds_per_event = 0;  // from a signal on one unit to the end of a wait on another
   double seconds_per_synchronization = 0;  // of all units
@@ -41,7 +44,7 @@ inline constexpr std::uint32_t most_units = 1024;
 /// Threads of a processor, one for each unit, with costs as measured (docs/rtask.md, "Costs of a processor").
 VirtualDevice cpu_device(std::uint32_t threads);
 /// Reads the part `schedule` of a description such as targets/devices/simulated-80.json, or a file that is such a part: one JSON object with the members of
-/// VirtualDevice and `source`, where the figures come from; `seconds_to_start_units` may be left out, for 0, and
+/// VirtualDevice and `source`, where the figures come from; `seconds_to_start_units` may be left out, for 0, `cache_bytes`, and
 /// `multiprocessor`, an object with the numbers of Multiprocessor and `architecture`. `units`:
 /// that many instead, each as in the description; 0: as many as it says. Errors name the file and the entry that is missing or malformed.
 Result<VirtualDevice> load_virtual_device(const std::filesystem::path& file,

@@ -103,11 +103,13 @@ class TaskModel {
       : op_(op), buffers_(buffers), device_(device) {
     if (device.multiprocessor) block_.emplace(op, device);
     for (const Phase& phase : op.body.phases) operations_ += operation_count(phase.nest);
-    for (const Region& read : access_of(op, one_task, 0).reads) {
-      const Memory memory = buffers[read.buffer].memory;
-      if (memory == Memory::weights || memory == Memory::input)
-        weight_bytes_[read.buffer] += bytes_of(read, buffers);
-    }
+    const TaskAccess access = access_of(op, one_task, 0);
+    for (const Region& read : access.reads)
+      if (comes_from_memory(buffers[read.buffer]))
+        memory_bytes_[read.buffer] += bytes_of(read, buffers);
+    for (const Region& write : access.writes)
+      if (goes_to_memory(buffers[write.buffer]))
+        memory_bytes_[write.buffer] += bytes_of(write, buffers);
   }
 
   /// The time of the largest task, without what it takes to begin one. `residents`: arguments that are in the
@@ -122,7 +124,7 @@ class TaskModel {
     for (const Region& write : access.writes) bytes += bytes_of(write, buffers_);
     for (const Region& read : access.reads)
       if (!is_resident(read.buffer)) bytes += bytes_of(read, buffers_);
-    for (const auto& [buffer, of_buffer] : weight_bytes_)
+    for (const auto& [buffer, of_buffer] : memory_bytes_)
       if (!is_resident(buffer)) weights += of_buffer;
     weights /= static_cast<double>(kernel.task_count());
     return std::max({computing_seconds(kernel, residents), bytes * device_.seconds_per_byte,
@@ -144,6 +146,17 @@ class TaskModel {
   }
 
  private:
+  bool exceeds_cache(const Buffer& buffer) const {
+    return device_.cache_bytes && static_cast<double>(buffer.bytes()) > *device_.cache_bytes;
+  }
+  bool comes_from_memory(const Buffer& buffer) const {
+    return buffer.memory == Memory::weights || buffer.memory == Memory::input ||
+           exceeds_cache(buffer);
+  }
+  bool goes_to_memory(const Buffer& buffer) const {
+    return device_.cache_bytes && (buffer.memory == Memory::output || exceeds_cache(buffer));
+  }
+
   double computing_seconds(const Kernel& kernel, const BlockTime::Arguments& residents) const {
     if (block_) return block_->seconds(kernel, residents);
     double part = 1;
@@ -156,7 +169,7 @@ class TaskModel {
   const std::vector<Buffer>& buffers_;
   const VirtualDevice& device_;
   double operations_ = 0;
-  std::map<BufferNumber, double> weight_bytes_;  // of weights and inputs
+  std::map<BufferNumber, double> memory_bytes_;  // of all tasks, by what has them
   std::optional<BlockTime> block_;               // of GPUs
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "backend/compile/compile.h"
+#include "backend/simulate/simulate.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "ir/graph.h"
 
@@ -146,6 +147,29 @@ TEST(BlockTime, nothing_is_faster_than_the_lanes_or_the_memory) {
                                device.multiprocessor->cycles_per_second);
         EXPECT_GT(seconds, 4 * elements * device.seconds_per_byte);
       }
+  }
+}
+
+/// Reading two tensors and writing one, each much larger than the last cache.
+TEST(PlannedTime, no_bytes_pass_faster_than_the_bandwidth_of_the_memory) {
+  for (const auto& [name, bytes_per_second] :
+       {std::pair{"h100", 3.35e12}, std::pair{"a100", 2.04e12}, std::pair{"t4", 320e9},
+        std::pair{"a10", 600e9}, std::pair{"l4", 300e9}, std::pair{"b200", 7.7e12},
+        std::pair{"rtx5090", 1.792e12}}) {
+    constexpr std::int64_t rows = 16384, columns = 4096;
+    Graph graph;
+    const ValueId x = *graph.add_input("x", matrix(rows, columns, DataType::f32));
+    const ValueId z = *graph.add_input("z", matrix(rows, columns, DataType::f32));
+    const auto added = graph.add_operation(operator_named("Add"), {x, z}, {}, 1);
+    graph.add_output("y", graph.node(*added).output());
+    CompileOptions options;
+    options.device = described(name);
+    const auto program = compile(graph, options);
+    ASSERT_TRUE(program.has_value()) << program.error().message;
+    const double least = 3.0 * 4 * rows * columns / bytes_per_second;
+    const double planned = simulate(*program).seconds;
+    EXPECT_GT(planned, least) << name;
+    EXPECT_LT(planned, 1.5 * least) << name;
   }
 }
 
