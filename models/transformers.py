@@ -12,7 +12,7 @@ def bert_base(options):
     """BERT-base (Devlin et al., 2019): 12 layers, hidden size 768, 12 heads, sequence 128, batch 1; 109.5 M
     parameters with the published vocabulary of 30522."""
     builder = Builder("bert_base", options.seed)
-    hidden, sequence = 768, 128
+    hidden, sequence = 768, 128 * options.scale
     tokens = builder.input("input_ids", [1, sequence], TensorProto.INT64)
     segments = builder.input("token_type_ids", [1, sequence], TensorProto.INT64)
     value = bert_embedding(builder, tokens, segments, options.vocabulary or 30522, sequence, hidden)
@@ -29,7 +29,7 @@ def bert_embedding(builder, tokens, segments, vocabulary, sequence, hidden):
     words = builder.node("Gather", builder.normal("word_embedding", (vocabulary, hidden), 0.5), tokens, axis=0)
     kinds = builder.node("Gather", builder.normal("segment_embedding", (2, hidden), 0.5), segments, axis=0)
     # The table has the published 512 positions; this sequence reads the first ones.
-    positions = builder.node("Slice", builder.normal("position_embedding", (512, hidden), 0.5),
+    positions = builder.node("Slice", builder.normal("position_embedding", (max(512, sequence), hidden), 0.5),
                              builder.constant([0], numpy.int64), builder.constant([sequence], numpy.int64),
                              builder.constant([0], numpy.int64))
     value = builder.node("Add", builder.node("Add", words, kinds), positions)
@@ -70,7 +70,7 @@ def longformer(options):
     took (Zheng et al., 2023): 8 heads of 64, dilation 4. A token sees 128 others to each side, every fourth, of 2,048.
     Chunks of 512 tokens meet the chunks beside them, as in the published code; 6.3 M parameters."""
     builder = Builder("longformer", options.seed)
-    hidden, sequence = 512, 2048
+    hidden, sequence = 512, 2048 * options.scale
     value = builder.input("tokens", [1, sequence, hidden])
     attention = SlidingWindows(builder, sequence, hidden, heads=8, reach=128, dilation=4)
     for layer in range(2):
@@ -146,9 +146,9 @@ class SlidingWindows:
         builder, chunk, count = self.builder, self.chunk, self.count
         apart = self.pad(builder.reshape(weights, [count, chunk, self.window, 1]), [0, 0, 0, self.dilation - 1])
         columns = builder.reshape(apart, [count, chunk, self.window * self.dilation])
-        wide = self.pad(columns, [0, 0, 3 * chunk + 1 - self.window * self.dilation])
-        row = self.cut(builder.reshape(wide, [count, chunk * (3 * chunk + 1)]), 1, 0, 3 * chunk * chunk)
-        return builder.reshape(row, [count, chunk, 3 * chunk])
+        wide = self.pad(columns, [0, 0, 3 * chunk + 1 - self.window * self.dilation], [0, 0, chunk])
+        row = self.cut(builder.reshape(wide, [count, chunk * (4 * chunk + 1)]), 1, 0, 4 * chunk * chunk)
+        return self.cut(builder.reshape(row, [count, chunk, 4 * chunk]), 2, chunk, 4 * chunk)
 
 
 def decoder(options):
