@@ -52,6 +52,7 @@ def arguments():
     parser.add_argument("--models", type=Path, help="folder that keeps the models")
     parser.add_argument("--devices", nargs="*", default=["v100", "h100"])
     parser.add_argument("--only", nargs="*", default=[name for name, _ in MODELS])
+    parser.add_argument("--no-predictions", action="store_true")
     parser.add_argument("--cpu", action="store_true", help="also for ONNX Runtime and as task programs, timed")
     parser.add_argument("--larger", action="store_true", help="also the time of the search for larger sizes")
     parser.add_argument("--seconds", type=float, default=10, help="of timing, for each model")
@@ -122,7 +123,7 @@ def results_of_rules():
 
 def predict(options, folder, device, name, batch):
     model = model_file(options, options.models or folder, name, batch)
-    without = optimize(options, model, folder / "without.onnx", "--device", without_partial_rules(device, folder))
+    without = optimize(options, model, folder / "without.onnx", "--device", without_partial_rules(device, folder), "--no-second-judge")
     having = optimize(options, model, folder / "with.onnx", "--device", device)
     before = without["cost_before"]
     return {"where": device, "model": name, "batch": batch, "full": before / without["cost_after"], "partial": before / having["cost_after"],
@@ -185,14 +186,18 @@ def row_of(name, where, gains, figures):
 SCALES = {"resnet18_3d": 4, "bert-base": 64, "longformer": 64}
 
 
+def search_alone(options, model, device):
+    """Seconds of the processor for the search alone: models of these sizes are not computed."""
+    program = Path(environment.lemma_program(options.lemma)).parents[1] / "bench" / "bin" / "search_alone"
+    call = [program, model, ROOT / "targets" / "devices" / f"{device}.json", ROOT / "rules"]
+    return json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
+
+
 def larger(options, folder, device, name):
     """Seconds of the search with the usual sizes and with about 64 times as many elements."""
-    model = model_file(options, options.models or folder, name)
-    big = model_file(options, options.models or folder, name, scale=SCALES.get(name, 8))
-    usual = optimize(options, model, folder / "usual.onnx", "--device", device, "--samples", 0)
-    scaled = optimize(options, big, folder / "scaled.onnx", "--device", device, "--samples", 0)
-    return {"model": name, "usual": usual["search_seconds"], "scaled": scaled["search_seconds"],
-            "ratio": scaled["search_seconds"] / usual["search_seconds"]}
+    usual = search_alone(options, model_file(options, options.models or folder, name), device)
+    scaled = search_alone(options, model_file(options, options.models or folder, name, scale=SCALES.get(name, 8)), device)
+    return {"model": name, "usual": usual["seconds"], "scaled": scaled["seconds"], "ratio": scaled["seconds"] / usual["seconds"]}
 
 
 # ---- Output ----------------------------------------------------------------------------------------------------------
@@ -207,7 +212,7 @@ def rows_of(options, folder):
     for name, batch in MODELS:
         if name not in options.only:
             continue
-        for device in options.devices:
+        for device in options.devices if not options.no_predictions else []:
             yield predict(options, folder, device, name, batch)
         if options.cpu and batch == 1:
             yield from measure(options, folder, name)
