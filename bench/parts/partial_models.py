@@ -18,6 +18,7 @@ Exit code: 0 all agree and are replayed, 4 otherwise.
 import argparse
 import json
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -121,10 +122,10 @@ def results_of_rules():
 
 # ---- Predictions -----------------------------------------------------------------------------------------------------
 
-def search_alone(options, model, description):
+def search_alone(options, model, description, rules=ROOT / "rules"):
     """What the search alone finds, in seconds of the processor; nothing is computed."""
     program = Path(environment.lemma_program(options.lemma)).parents[1] / "bench" / "bin" / "search_alone"
-    call = [program, model, description, ROOT / "rules"]
+    call = [program, model, description, rules]
     return json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
 
 
@@ -163,47 +164,66 @@ def in_turn(options, runs):
     return {name: statistics.median(a / b for a, b in zip(times["original"], taken)) for name, taken in times.items()}
 
 
-def without_our_rules():
-    """A search without any rule of partial equivalence, those that are used everywhere included."""
-    return ["--only-rules", f"^(?!({'|'.join(results_of_rules())})$)"]
+def rules_without_ours(folder):
+    """The shipped rules without those of partial equivalence, of which some are used everywhere."""
+    copy = folder / "rules"
+    if not copy.is_dir():
+        shutil.copytree(ROOT / "rules", copy)
+        for file in copy.glob("substitutions/partial.*"):
+            file.unlink()
+    return copy
+
+
+def with_partial_rules(device, folder):
+    """The description of a device, with the rules on."""
+    text = json.loads(description_of(device).read_text())
+    text["operators"]["partial_rules"] = True
+    file = folder / f"{device}-with.json"
+    file.write_text(json.dumps(text))
+    return file
 
 
 def measure(options, folder, name):
-    """Rows of a model for ONNX Runtime and for task programs. What the costs choose is timed here; where it is slower, the
-    original would be kept (pipeline/timed_choice.h)."""
+    """Rows of a model for ONNX Runtime and for task programs. What the costs choose is timed. Where they choose none of the rules,
+    both programs are one, and nothing is timed."""
     model = model_file(options, options.models or folder, name)
-    files = {"original": model, "full": folder / "full.onnx", "partial": folder / "partial.onnx"}
-    feed = inputs_of(model)
     for where, device in (("ONNX Runtime", "onnxruntime-cpu"), ("task program", "rtask-cpu")):
-        figures = {key: optimize(options, model, files[key], "--threads", 1, "--device", device, "--no-second-judge", *words)
-                   for key, words in (("full", without_our_rules()), ("partial", ["--partial-rules"]))}
-        reference = task_times.OnnxRuntime(model, feed, 1)
-        expected = reference.session.run(None, feed)
-        if where == "ONNX Runtime":
-            programs = {key: task_times.OnnxRuntime(file, feed, 1) for key, file in files.items()}
-            worst = max(worst_of(program.session.run(None, feed), expected) for program in programs.values())
-        else:
-            programs = {}
-            for key, file in files.items():
-                emitted_program.build(options.lemma, file, folder / key, 1)
-                programs[key] = emitted_program.Program(folder / key, feed)
-                programs[key].run()
-            worst = max(task_times.worst_difference(program, reference) for program in programs.values())
-        row = row_of(name, where, in_turn(options, {key: program.run for key, program in programs.items()}), figures)
-        row["good"] = row["good"] and worst <= 1
+        without = search_alone(options, model, description_of(device), rules_without_ours(folder))
+        having = search_alone(options, model, with_partial_rules(device, folder))
+        row = {"where": where, "model": name, "batch": 1, "full": None, "partial": None, "ratio": 1.0, "search": having["seconds"], "rules": [],
+               "good": True, "messages": []}
+        if having["after"] < without["after"] * (1 - 1e-9):
+            row |= timed_row(options, folder, model, where, device)
         yield row
+
+
+def timed_row(options, folder, model, where, device):
+    files = {"original": model, "full": folder / "full.onnx", "partial": folder / "partial.onnx"}
+    shared = ["--device", device, "--no-second-judge"]
+    figures = {"full": optimize(options, model, files["full"], *shared, "--rules", rules_without_ours(folder)),
+               "partial": optimize(options, model, files["partial"], *shared, "--partial-rules")}
+    feed = inputs_of(model)
+    reference = task_times.OnnxRuntime(model, feed, 1)
+    if where == "ONNX Runtime":
+        programs = {key: task_times.OnnxRuntime(file, feed, 1) for key, file in files.items()}
+        expected = reference.session.run(None, feed)
+        worst = max(worst_of(program.session.run(None, feed), expected) for program in programs.values())
+    else:
+        programs = {}
+        for key, file in files.items():
+            emitted_program.build(options.lemma, file, folder / key, 1)
+            programs[key] = emitted_program.Program(folder / key, feed)
+            programs[key].run()
+        worst = max(task_times.worst_difference(program, reference) for program in programs.values())
+    gains = in_turn(options, {key: program.run for key, program in programs.items()})
+    return {"full": gains["full"], "partial": gains["partial"], "ratio": gains["partial"] / gains["full"],
+            "rules": partial_rules_of(figures["partial"]), "good": worst <= 1 and all(entry["replayed"] for entry in figures.values()),
+            "messages": [entry["message"] for entry in figures.values() if entry["message"]]}
 
 
 def worst_of(outputs, expected):
     """The greatest difference, relative to a tolerance of 1e-4 of the value and 1e-4 of the greatest one."""
     return max(float((abs(got - wanted) / (1e-4 * (abs(wanted) + abs(wanted).max()) + 1e-6)).max()) for got, wanted in zip(outputs, expected))
-
-
-def row_of(name, where, gains, figures):
-    having = figures["partial"]
-    return {"where": where, "model": name, "batch": 1, "full": gains["full"], "partial": gains["partial"], "ratio": gains["partial"] / gains["full"],
-            "search": having["search_seconds"], "rules": partial_rules_of(having), "good": all(entry["replayed"] for entry in figures.values()),
-            "messages": [having["message"]] if having["message"] else []}
 
 
 # ---- Larger sizes ----------------------------------------------------------------------------------------------------
@@ -222,7 +242,7 @@ def larger(options, folder, device, name):
 
 def cells(row):
     published = PET.get((row["model"], row["batch"])) if row["where"] == "v100" else None
-    return [row["where"], row["model"], row["batch"], round(row["full"], 3), round(row["partial"], 3), round(row["ratio"], 3), published,
+    return [row["where"], row["model"], row["batch"], *(None if row[key] is None else round(row[key], 3) for key in ("full", "partial", "ratio")), published,
             round(row["search"], 1), ", ".join(row["rules"]) or None]
 
 
