@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Models with and without the rules of partial equivalence (docs/partial_equivalence.md): the six that PET and EinNet ran.
 
     bench/search partial [--models FOLDER] [--devices v100 h100] [--only NAME...] [--cpu] [--larger] [--result FILE]
@@ -124,7 +125,7 @@ def results_of_rules():
 
 def search_alone(options, model, description, rules=ROOT / "rules"):
     """What the search alone finds, in seconds of the processor; nothing is computed."""
-    program = Path(environment.lemma_program(options.lemma)).parents[1] / "bench" / "bin" / "search_alone"
+    program = Path(environment.lemma_program(options.lemma)).parents[1] / "tests" / "bin" / "search_alone"
     call = [program, model, description, rules]
     return json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
 
