@@ -32,6 +32,41 @@ Result<std::map<DataType, double>> peaks(const Json& object, const char* key) {
   return result;
 }
 
+/// A number or a list of numbers.
+std::optional<std::vector<std::int64_t>> numbers(const Json& value) {
+  if (value.is_number_integer()) return std::vector<std::int64_t>{value.get<std::int64_t>()};
+  if (!value.is_array()) return std::nullopt;
+  std::vector<std::int64_t> result;
+  for (const Json& number : value) {
+    if (!number.is_number_integer()) return std::nullopt;
+    result.push_back(number.get<std::int64_t>());
+  }
+  return result;
+}
+
+/// What narrows a form: its type, kernel and attributes.
+Result<void> read_narrower(const Json& entry, SlowForm& form) {
+  const std::string where = fmt::format("'slow_forms' has an entry for {} ", form.op);
+  if (const auto type = entry.find("type"); type != entry.end()) {
+    form.type = type->is_string() ? parse_data_type(type->get<std::string>()) : std::nullopt;
+    if (!form.type) return bad_input(where + "whose 'type' is none");
+  }
+  if (const auto kernel = entry.find("kernel"); kernel != entry.end()) {
+    const auto sizes = numbers(*kernel);
+    if (!sizes) return bad_input(where + "whose 'kernel' is no list of sizes");
+    form.kernel = *sizes;
+  }
+  const auto attributes = entry.find("attributes");
+  if (attributes == entry.end()) return {};
+  if (!attributes->is_object()) return bad_input(where + "whose 'attributes' are no object");
+  for (const auto& [name, value] : attributes->items()) {
+    const auto wanted = numbers(value);
+    if (!wanted) return bad_input(where + fmt::format("whose '{}' is no whole number", name));
+    form.attributes[name] = *wanted;
+  }
+  return {};
+}
+
 Result<std::vector<SlowForm>> slow_forms(const Json& object) {
   constexpr const char* key = "slow_forms";
   std::vector<SlowForm> result;
@@ -46,6 +81,7 @@ Result<std::vector<SlowForm>> slow_forms(const Json& object) {
       return bad_input(fmt::format("'{}' has an entry without an operator and a rank", key));
     LEMMA_ASSIGN_OR_RETURN(const double factor, positive_number(entry, "factor"));
     result.push_back({entry["operator"], entry["rank"], factor});
+    LEMMA_RETURN_IF_ERROR(read_narrower(entry, result.back()));
   }
   return result;
 }
@@ -97,11 +133,6 @@ double peak_of(const std::map<DataType, double>& peaks, DataType type) {
 
 double Device::contraction(DataType type) const { return peak_of(contraction_peak, type); }
 double Device::elementwise(DataType type) const { return peak_of(elementwise_peak, type); }
-double Device::slowness(std::string_view op, std::size_t rank) const {
-  for (const SlowForm& form : slow_forms)
-    if (form.op == op && form.rank == rank) return form.factor;
-  return 1;
-}
 
 Result<Device> load_device(const std::filesystem::path& file) {
   std::ifstream stream(file);

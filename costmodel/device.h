@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -13,11 +13,15 @@
 
 namespace lemma {
 
-/// An operator whose arithmetic takes longer than that of others, where its first operand has so many axes.
+/// An operator whose arithmetic takes `factor` times as long as that of others, where its first operand has so many axes;
+/// less than 1 where a library has an algorithm with fewer multiplications. The other fields are asked for if they are given.
 struct SlowForm {
   std::string op;
   std::size_t rank = 0;
   double factor = 1;
+  std::optional<DataType> type = std::nullopt;  // of the first operand
+  std::vector<std::int64_t> kernel = {};        // the last sizes of the second operand
+  std::map<std::string, std::vector<std::int64_t>> attributes = {};  // a number is a list of one
 };
 
 struct Device {
@@ -43,8 +47,6 @@ struct Device {
 
   double contraction(DataType type) const;
   double elementwise(DataType type) const;
-  /// 1 for most.
-  double slowness(std::string_view op, std::size_t rank) const;
 };
 
 /// Errors name the file and the missing or malformed entry.

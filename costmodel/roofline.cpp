@@ -1,6 +1,9 @@
 #include "costmodel/roofline.h"
 
 #include <algorithm>
+#include <optional>
+#include <variant>
+#include <vector>
 
 #include "costmodel/priced_device.h"
 
@@ -24,15 +27,57 @@ double roofline_seconds(const OperationCount& work, DataType type, const Device&
   return device.launch_overhead + std::max(compute, memory);
 }
 
+namespace {
+
+/// The numbers of an attribute; nothing for one of another kind, or with sizes that are not known.
+std::optional<std::vector<std::int64_t>> numbers(const AttributeValue* value) {
+  std::vector<std::int64_t> result;
+  if (value == nullptr) return std::nullopt;
+  if (const auto* number = std::get_if<std::int64_t>(value)) return std::vector{*number};
+  if (const auto* list = std::get_if<Integers>(value)) return *list;
+  const auto* size = std::get_if<Dimension>(value);
+  const auto* sizes = std::get_if<Shape>(value);
+  if (size == nullptr && sizes == nullptr) return std::nullopt;
+  for (const Dimension& entry : sizes != nullptr ? *sizes : Shape{*size}) {
+    if (!entry.is_constant()) return std::nullopt;
+    result.push_back(entry.offset());
+  }
+  return result;
+}
+
+bool ends_with(const std::optional<Shape>& shape, const std::vector<std::int64_t>& sizes) {
+  if (!shape || shape->size() < sizes.size()) return false;
+  return std::equal(sizes.rbegin(), sizes.rend(), shape->rbegin(),
+                    [](std::int64_t wanted, const Dimension& size) { return size.is(wanted); });
+}
+
+bool fits(const SlowForm& form, const CostKey& key) {
+  if (form.op != key.op->name || key.inputs.empty() || !key.inputs.front().shape) return false;
+  if (form.rank != key.inputs.front().shape->size()) return false;
+  if (form.type && *form.type != key.inputs.front().data_type) return false;
+  if (!form.kernel.empty() &&
+      (key.inputs.size() < 2 || !ends_with(key.inputs[1].shape, form.kernel)))
+    return false;
+  return std::all_of(form.attributes.begin(), form.attributes.end(), [&](const auto& wanted) {
+    return numbers(key.attributes.find(wanted.first)) == wanted.second;
+  });
+}
+
+/// 1 for most.
+double slowness(const Device& device, const CostKey& key) {
+  for (const SlowForm& form : device.slow_forms)
+    if (fits(form, key)) return form.factor;
+  return 1;
+}
+
+}  // namespace
+
 double Roofline::seconds(const CostKey& key) const {
   if (key.op->has(view)) return device_.view_overhead;
   DataType type = DataType::f32;
   for (const TensorType& output : key.outputs)
     if (is_real(output.data_type)) type = output.data_type;
-  const bool has_shape = !key.inputs.empty() && key.inputs.front().shape.has_value();
-  const double slowness =
-      has_shape ? device_.slowness(key.op->name, key.inputs.front().shape->size()) : 1;
-  return roofline_seconds(count_operations(key), type, device_, slowness);
+  return roofline_seconds(count_operations(key), type, device_, slowness(device_, key));
 }
 
 std::optional<Cost> Roofline::find(const CostKey& key) const {

@@ -109,19 +109,19 @@ class Builder:
         bias = self.normal(f"{name}_bias", (columns,), 0.02)
         return self.node("Gemm", value, weight, bias, name=name, transB=1)
 
-    def convolution(self, value, channels_in, channels_out, kernel, name, *, stride=1, padding=0, groups=1,
+    def convolution(self, value, channels_in, channels_out, kernel, name, *, stride=1, padding=0, dilation=1, groups=1,
                     bias=True, gain=math.sqrt(2.0)):
-        """Two-dimensional Conv; the default gain keeps the second moment through a following Relu."""
-        height, width = pair(kernel)
-        vertical, horizontal = pair(padding)
-        fan_in = channels_in // groups * height * width
-        weight = self.normal(f"{name}_weight", (channels_out, channels_in // groups, height, width),
-                             gain / math.sqrt(fan_in))
+        """Conv over two axes, or over as many as the kernel names; the default gain keeps the second moment through a
+        following Relu."""
+        kernel = pair(kernel)
+        strides, pads, dilations = (pair(entry, len(kernel)) for entry in (stride, padding, dilation))
+        fan_in = channels_in // groups * math.prod(kernel)
+        weight = self.normal(f"{name}_weight", (channels_out, channels_in // groups, *kernel), gain / math.sqrt(fan_in))
         operands = [value, weight]
         if bias:
             operands.append(self.normal(f"{name}_bias", (channels_out,), 0.02))
-        return self.node("Conv", *operands, name=name, kernel_shape=[height, width], strides=list(pair(stride)),
-                         pads=[vertical, horizontal, vertical, horizontal], dilations=[1, 1], group=groups)
+        return self.node("Conv", *operands, name=name, kernel_shape=list(kernel), strides=list(strides),
+                         pads=[*pads, *pads], dilations=list(dilations), group=groups)
 
     def batch_normalization(self, value, channels, name, *, epsilon=1e-5, scale=1.0):
         """Inference-time BatchNormalization with running statistics near mean 0, variance 1."""
@@ -162,5 +162,6 @@ class Builder:
         return model
 
 
-def pair(value):
-    return value if isinstance(value, tuple) else (value, value)
+def pair(value, count=2):
+    """One number for each axis."""
+    return value if isinstance(value, tuple) else (value,) * count

@@ -90,6 +90,63 @@ def resnext_block(builder, value, channels, width, stride, name):
     return builder.relu(builder.node("Add", branch, value))
 
 
+def resnet18(options):
+    """ResNet-18 (He et al., 2016), 224x224, 11.7 M parameters."""
+    builder = Builder("resnet18", options.seed)
+    value = builder.input("image", [options.batch, 3, 224 * options.scale, 224 * options.scale])
+    value = builder.relu(normalized(builder, value, 3, 64, 7, "stem", stride=2, padding=3))
+    value = builder.pool("MaxPool", value, 3, 2, 1)
+    channels = 64
+    for stage, width in enumerate([64, 128, 256, 512]):
+        for block in range(2):
+            stride = 2 if block == 0 and stage > 0 else 1
+            value = basic_block(builder, value, channels, width, stride, f"stage{stage}_{block}")
+            channels = width
+    classifier(builder, value, channels, batch=options.batch)
+    return builder.finish(resnet18.__doc__)
+
+
+def basic_block(builder, value, channels, width, stride, name, axes=2):
+    """Two convolutions of 3 along each axis; a projected shortcut where the shape changes."""
+    kernel, padding = (3,) * axes, (1,) * axes
+    branch = builder.relu(normalized(builder, value, channels, width, kernel, f"{name}_a", stride=(stride,) * axes, padding=padding))
+    branch = normalized(builder, branch, width, width, kernel, f"{name}_b", padding=padding, scale=0.3)
+    if stride != 1 or channels != width:
+        value = normalized(builder, value, channels, width, (1,) * axes, f"{name}_shortcut", stride=(stride,) * axes,
+                           padding=(0,) * axes, gain=1.0)
+    return builder.relu(builder.node("Add", branch, value))
+
+
+def resnet18_3d(options):
+    """ResNet-18 for videos (Hara et al., 2018; layer sizes of torchvision's r3d_18), 16 frames of 112x112, 33.4 M
+    parameters."""
+    builder = Builder("resnet18_3d", options.seed)
+    value = builder.input("frames", [options.batch, 3, *(size * options.scale for size in (16, 112, 112))])
+    value = builder.relu(normalized(builder, value, 3, 64, (3, 7, 7), "stem", stride=(1, 2, 2), padding=(1, 3, 3)))
+    channels = 64
+    for stage, width in enumerate([64, 128, 256, 512]):
+        for block in range(2):
+            stride = 2 if block == 0 and stage > 0 else 1
+            value = basic_block(builder, value, channels, width, stride, f"stage{stage}_{block}", axes=3)
+            channels = width
+    classifier(builder, value, channels, classes=400, batch=options.batch)
+    return builder.finish(resnet18_3d.__doc__)
+
+
+def csrnet_dilated(options):
+    """The dilated back end of CSRNet (Li et al., 2018, configuration B): six 3x3 convolutions of dilation 2 and the one
+    that makes the map, on the 28x28 features of an image of 224x224; 8.6 M parameters."""
+    builder = Builder("csrnet_dilated", options.seed)
+    side = 28 * options.scale
+    value = builder.input("features", [options.batch, 512, side, side])
+    channels = 512
+    for index, width in enumerate([512, 512, 512, 256, 128, 64]):
+        value = builder.relu(builder.convolution(value, channels, width, 3, f"dilated_{index}", padding=2, dilation=2))
+        channels = width
+    builder.output(builder.convolution(value, channels, 1, 1, "map"), "density", [options.batch, 1, side, side])
+    return builder.finish(csrnet_dilated.__doc__)
+
+
 class Inception:
     """The blocks of Inception-v3, each Conv + BatchNormalization + Relu; names follow the paper's figures 5-7."""
 
@@ -159,7 +216,7 @@ def inception_v3(options):
     23.8 M parameters."""
     builder = Builder("inception_v3", options.seed)
     blocks = Inception(builder)
-    value = builder.input("image", [1, 3, 299, 299])
+    value = builder.input("image", [1, 3, 299 * options.scale, 299 * options.scale])
     value = blocks.chain(value, 3, "stem_a", (32, 3, {"stride": 2}), (32, 3), (64, 3, {"padding": 1}))
     value = builder.pool("MaxPool", value, 3, 2)
     value = blocks.chain(value, 64, "stem_b", (80, 1), (192, 3))

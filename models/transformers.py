@@ -12,7 +12,7 @@ def bert_base(options):
     """BERT-base (Devlin et al., 2019): 12 layers, hidden size 768, 12 heads, sequence 128, batch 1; 109.5 M
     parameters with the published vocabulary of 30522."""
     builder = Builder("bert_base", options.seed)
-    hidden, sequence = 768, 128
+    hidden, sequence = 768, 128 * options.scale
     tokens = builder.input("input_ids", [1, sequence], TensorProto.INT64)
     segments = builder.input("token_type_ids", [1, sequence], TensorProto.INT64)
     value = bert_embedding(builder, tokens, segments, options.vocabulary or 30522, sequence, hidden)
@@ -29,7 +29,7 @@ def bert_embedding(builder, tokens, segments, vocabulary, sequence, hidden):
     words = builder.node("Gather", builder.normal("word_embedding", (vocabulary, hidden), 0.5), tokens, axis=0)
     kinds = builder.node("Gather", builder.normal("segment_embedding", (2, hidden), 0.5), segments, axis=0)
     # The table has the published 512 positions; this sequence reads the first ones.
-    positions = builder.node("Slice", builder.normal("position_embedding", (512, hidden), 0.5),
+    positions = builder.node("Slice", builder.normal("position_embedding", (max(512, sequence), hidden), 0.5),
                              builder.constant([0], numpy.int64), builder.constant([sequence], numpy.int64),
                              builder.constant([0], numpy.int64))
     value = builder.node("Add", builder.node("Add", words, kinds), positions)
@@ -63,6 +63,92 @@ def gelu(builder, value):
     inner = builder.node("Erf", builder.node("Div", value, builder.constant(math.sqrt(2))))
     product = builder.node("Mul", value, builder.node("Add", inner, builder.constant(1.0)))
     return builder.node("Mul", product, builder.constant(0.5))
+
+
+def longformer(options):
+    """Two encoder layers with the dilated sliding windows of Longformer (Beltagy et al., 2020) in the sizes that EinNet
+    took (Zheng et al., 2023): 8 heads of 64, dilation 4. A token sees 128 others to each side, every fourth, of 2,048.
+    Chunks of 512 tokens meet the chunks beside them, as in the published code; 6.3 M parameters."""
+    builder = Builder("longformer", options.seed)
+    hidden, sequence = 512, 2048 * options.scale
+    value = builder.input("tokens", [1, sequence, hidden])
+    attention = SlidingWindows(builder, sequence, hidden, heads=8, reach=128, dilation=4)
+    for layer in range(2):
+        name = f"layer{layer}"
+        mixed = attention.layer(value, f"{name}_attention")
+        value = builder.layer_normalization(builder.node("Add", mixed, value), hidden, f"{name}_attention_norm")
+        wide = builder.relu(builder.linear(value, hidden, 4 * hidden, f"{name}_intermediate"))
+        narrow = builder.linear(wide, 4 * hidden, hidden, f"{name}_output")
+        value = builder.layer_normalization(builder.node("Add", narrow, value), hidden, f"{name}_output_norm")
+    builder.output(value, "encoded", [1, sequence, hidden])
+    return builder.finish(longformer.__doc__)
+
+
+class SlidingWindows:
+    """Attention of each token to `reach` tokens on each side, every `dilation`-th. The scores of a window are a diagonal band
+    of a product of two chunks; the band is moved to columns, and back, by a reshape to rows of another length."""
+
+    def __init__(self, builder, sequence, hidden, heads, reach, dilation):
+        self.builder, self.sequence, self.hidden, self.heads, self.dilation = builder, sequence, hidden, heads, dilation
+        self.size = hidden // heads
+        self.chunk = reach * dilation
+        self.count = heads * sequence // self.chunk
+        self.window = 2 * reach + 1
+        places = numpy.arange(sequence)[:, None] + dilation * (numpy.arange(self.window)[None] - reach)
+        outside = (places < 0) | (places >= sequence)
+        self.mask = builder.tensor("outside", numpy.where(outside, -1e9, 0).astype(numpy.float32)[None])
+
+    def layer(self, value, name):
+        builder = self.builder
+        query, key, content = (self.heads_of(value, f"{name}_{role}") for role in ("query", "key", "value"))
+        query = builder.reshape(query, [self.count, self.chunk, self.size])
+        scores = self.band(query, self.with_neighbors(key))
+        scores = builder.node("Div", builder.reshape(scores, [self.heads, self.sequence, self.window]),
+                              builder.constant(math.sqrt(self.size)))
+        weights = builder.node("Softmax", builder.node("Add", scores, self.mask), axis=-1)
+        weights = builder.reshape(weights, [self.count, self.chunk, self.window])
+        mixed = builder.node("MatMul", self.diagonals(weights), self.with_neighbors(content))
+        mixed = builder.transpose(builder.reshape(mixed, [self.heads, self.sequence, self.size]), [1, 0, 2])
+        return builder.linear(builder.reshape(mixed, [1, self.sequence, self.hidden]), self.hidden, self.hidden, f"{name}_output")
+
+    def heads_of(self, value, name):
+        entry = self.builder.linear(value, self.hidden, self.hidden, name)
+        entry = self.builder.reshape(entry, [self.sequence, self.heads, self.size])
+        return self.builder.transpose(entry, [1, 0, 2])
+
+    def pad(self, value, after, before=None):
+        builder = self.builder
+        pads = [*(before or [0] * len(after)), *after]
+        return builder.node("Pad", value, builder.constant(pads, numpy.int64), builder.constant(0.0))
+
+    def cut(self, value, axis, begin, end):
+        return self.builder.node("Slice", value, *(self.builder.constant([number], numpy.int64) for number in (begin, end, axis)))
+
+    def with_neighbors(self, value):
+        """Each chunk with the one before and the one after it."""
+        builder, chunk = self.builder, self.chunk
+        padded = self.pad(value, [0, chunk, 0], [0, chunk, 0])
+        parts = [builder.reshape(self.cut(padded, 1, at * chunk, at * chunk + self.sequence), [self.count, chunk, self.size])
+                 for at in range(3)]
+        return builder.node("Concat", *parts, axis=1)
+
+    def band(self, query, key):
+        """[chunks, tokens, window] of the products of queries and keys."""
+        builder, chunk, count = self.builder, self.chunk, self.count
+        product = builder.node("MatMul", query, builder.transpose(key, [0, 2, 1]))
+        row = builder.reshape(product, [count, 3 * chunk * chunk])
+        turned = builder.reshape(self.pad(row, [0, chunk]), [count, chunk, 3 * chunk + 1])
+        columns = self.cut(turned, 2, 0, self.dilation * self.window)
+        return self.cut(builder.reshape(columns, [count, chunk, self.window, self.dilation]), 3, 0, 1)
+
+    def diagonals(self, weights):
+        """The weights on the diagonals of a band, with zeros beside them: [chunks, tokens, 3 * chunk]."""
+        builder, chunk, count = self.builder, self.chunk, self.count
+        apart = self.pad(builder.reshape(weights, [count, chunk, self.window, 1]), [0, 0, 0, self.dilation - 1])
+        columns = builder.reshape(apart, [count, chunk, self.window * self.dilation])
+        wide = self.pad(columns, [0, 0, 3 * chunk + 1 - self.window * self.dilation], [0, 0, chunk])
+        row = self.cut(builder.reshape(wide, [count, chunk * (4 * chunk + 1)]), 1, 0, 4 * chunk * chunk)
+        return self.cut(builder.reshape(row, [count, chunk, 4 * chunk]), 2, chunk, 4 * chunk)
 
 
 def decoder(options):

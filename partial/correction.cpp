@@ -86,7 +86,7 @@ class Assembly {
   }
 
   TermId target_on(const std::vector<Part>& parts) {
-    if (const auto pushed = parts_of_convolution(rule_, target_, parts, needed_)) return *pushed;
+    if (const auto pushed = parts_of_windows(rule_, target_, parts, needed_)) return *pushed;
     return sliced(rule_, target_, parts);
   }
 

@@ -1,5 +1,6 @@
 #include "partial/halo.h"
 
+#include "partial/reads.h"
 #include "partial/rule_sizes.h"
 
 namespace lemma::partial {
@@ -23,99 +24,91 @@ struct Window {
   Dimension before, after;
 };
 
-/// What windows of one axis do.
-struct Windows {
-  Dimension stride, dilation, kernel, before, after, extent;
-};
-
 /// The windows of a part of the outputs. Where a margin of zeros is reached is known if it is at a number of indices from the
 /// border; otherwise the part has to be inside.
-Window window_of(const Interval& part, const Windows& windows, std::vector<Dimension>& needed) {
+Window window_of(const Interval& part, const ReadAxis& read, const Dimension& zeros_after,
+                 std::vector<Dimension>& needed) {
   Window result;
-  const Dimension first = part.begin * windows.stride - windows.before;
-  const Dimension past = (part.end - 1) * windows.stride + windows.dilation * (windows.kernel - 1) +
-                         1 - windows.before;
-  const Dimension rest = windows.extent - past;
+  const Dimension first = part.begin * read.reach.factor + read.reach.least;
+  const Dimension past = (part.end - 1) * read.reach.factor + read.reach.greatest + 1;
+  const Dimension rest = read.extent - past;
   const bool at_begin = part.begin.is(0);
   const bool at_end =
-      rest == Dimension(0) - windows.after || (rest.is_constant() && rest.offset() < 0);
+      rest == Dimension(0) - zeros_after || (rest.is_constant() && rest.offset() < 0);
   result.read.begin = at_begin ? Dimension(0) : first;
-  result.before = at_begin ? windows.before : Dimension(0);
-  result.read.end = at_end ? windows.extent : past;
+  result.before = at_begin ? Dimension(0) - read.reach.least : Dimension(0);
+  result.read.end = at_end ? read.extent : past;
   result.after = at_end ? Dimension(0) - rest : Dimension(0);
   if (!at_begin) needed.push_back(first);
   if (!at_end) needed.push_back(rest);
   return result;
 }
 
-/// A convolution, its attributes and the shapes of its operands.
-class PartsOfConvolution {
+/// Element i is read for element i, and no other.
+bool is_same_element(const Reach& reach) {
+  return reach.factor.is(1) && reach.least.is(0) && reach.greatest.is(0);
+}
+
+/// An operator whose pads are margins of zeros, such as a convolution. What it reads is told by its definition.
+class PartsOfWindows {
  public:
-  PartsOfConvolution(Substitution& rule, TermId term) : rule_(rule), term_(rule.terms[term.v]) {}
+  PartsOfWindows(Substitution& rule, TermId id) : rule_(rule), id_(id), term_(rule.terms[id.v]) {}
 
   std::optional<TermId> of(const std::vector<Part>& parts, std::vector<Dimension>& needed) {
-    if (term_.is_input || record(term_.op).name != "Conv" || !read_sizes()) return std::nullopt;
-    std::vector<Part> of_image, of_kernels;
-    std::vector<Dimension> pads = pads_;
-    const std::size_t axes = image_.size() - 2;
-    for (const Part& part : parts) {
-      if (part.axis == 1) {
-        if (!is_one_group()) return std::nullopt;
-        of_kernels.push_back({0, part.interval});
-        continue;
-      }
-      if (part.axis == 0) {
-        of_image.push_back(part);
-        continue;
-      }
-      const std::size_t k = part.axis - 2;
-      const Window window = window_of(part.interval,
-                                      {strides_[k], dilations_[k], kernel_[part.axis], pads_[k],
-                                       pads_[axes + k], image_[part.axis]},
-                                      needed);
-      pads[k] = window.before;
-      pads[axes + k] = window.after;
-      of_image.push_back({part.axis, window.read});
-    }
+    if (term_.is_input) return std::nullopt;
+    const auto pads = sizes_of_attribute(rule_, term_, "pads");
+    if (!pads) return std::nullopt;
+    pads_ = *pads;
+    of_operands_.resize(term_.operands.size());
+    for (const Part& part : parts)
+      if (!add(part, needed)) return std::nullopt;
     RuleTerm copy = term_;
     for (auto& [name, value] : copy.attributes)
-      if (name == "pads") value = list_of(pads);
-    copy.operands[0] = sliced(rule_, term_.operands[0], of_image);
-    copy.operands[1] = sliced(rule_, term_.operands[1], of_kernels);
+      if (name == "pads") value = list_of(pads_);
+    for (std::size_t k = 0; k < copy.operands.size(); ++k)
+      copy.operands[k] = sliced(rule_, term_.operands[k], of_operands_[k]);
     return added(rule_, std::move(copy));
   }
 
  private:
-  bool read_sizes() {
-    if (term_.operands.size() != 2) return false;
-    const auto image = shape_of(rule_, term_.operands[0]),
-               kernel = shape_of(rule_, term_.operands[1]);
-    const auto strides = sizes_of_attribute(rule_, term_, "strides"),
-               pads = sizes_of_attribute(rule_, term_, "pads"),
-               dilations = sizes_of_attribute(rule_, term_, "dilations");
-    if (!image || !kernel || !strides || !pads || !dilations) return false;
-    image_ = *image;
-    kernel_ = *kernel;
-    strides_ = *strides;
-    pads_ = *pads;
-    dilations_ = *dilations;
+  bool add(const Part& part, std::vector<Dimension>& needed) {
+    const auto reads = reads_along(rule_, id_, part.axis);
+    if (!reads) return false;
+    for (const ReadAxis& read : *reads) {
+      if (is_same_element(read.reach)) {
+        of_operands_[read.operand].push_back({read.axis, part.interval});
+        continue;
+      }
+      // Only the last axes of the first operand have pads, one before and one after.
+      const std::size_t axes = pads_.size() / 2, rank = rank_of(read.operand);
+      if (read.operand != 0 || read.axis + axes < rank) return false;
+      const std::size_t k = read.axis + axes - rank;
+      const Window window = window_of(part.interval, read, pads_[axes + k], needed);
+      pads_[k] = window.before;
+      pads_[axes + k] = window.after;
+      of_operands_[read.operand].push_back({read.axis, window.read});
+    }
     return true;
   }
 
-  /// Kernels see all channels.
-  bool is_one_group() const { return image_[1] == kernel_[1]; }
+  std::size_t rank_of(std::size_t operand) const {
+    const auto shape = shape_of(rule_, term_.operands[operand]);
+    return shape ? shape->size() : 0;
+  }
 
   Substitution& rule_;
+  const TermId id_;
   const RuleTerm term_;
-  Shape image_, kernel_, strides_, pads_, dilations_;
+  Shape pads_;
+  std::vector<std::vector<Part>> of_operands_;
 };
 
 }  // namespace
 
-std::optional<TermId> parts_of_convolution(Substitution& rule, TermId term,
-                                           const std::vector<Part>& parts,
-                                           std::vector<Dimension>& needed) {
-  return PartsOfConvolution(rule, term).of(parts, needed);
+std::optional<TermId> parts_of_windows(Substitution& rule, TermId term,
+                                       const std::vector<Part>& parts,
+                                       std::vector<Dimension>& needed) {
+  return PartsOfWindows(rule, term).of(parts, needed);
 }
 
 TermId sliced(Substitution& rule, TermId term, const std::vector<Part>& parts) {

@@ -1,6 +1,6 @@
 #pragma once
-// Slices pushed through a convolution: a part of its output is the convolution of a part of its input, with a margin
-// as wide as the kernel reaches (the halo).
+// Slices pushed through an operator with windows, such as a convolution: a part of its output is the same operator on a part of
+// its input, with a margin as wide as the windows reach (the halo). Which elements these are is read off its definition.
 
 #include <optional>
 #include <vector>
@@ -16,11 +16,11 @@ struct Part {
   Interval interval;
 };
 
-/// Adds the parts of `term`, a convolution over one group, computed from parts of its operands. Sizes that have to be at
-/// least 0 for that are added to `needed`. Nothing if the term is something else, or a margin cannot be told.
-std::optional<TermId> parts_of_convolution(Substitution& rule, TermId term,
-                                           const std::vector<Part>& parts,
-                                           std::vector<Dimension>& needed);
+/// Adds the parts of `term`, an operator with the attribute `pads`, computed from parts of its operands. Sizes that have to be
+/// at least 0 for that are added to `needed`. Nothing if the term has no pads, or if what it reads cannot be told.
+std::optional<TermId> parts_of_windows(Substitution& rule, TermId term,
+                                       const std::vector<Part>& parts,
+                                       std::vector<Dimension>& needed);
 
 /// A Slice of a term.
 TermId sliced(Substitution& rule, TermId term, const std::vector<Part>& parts);

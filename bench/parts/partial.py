@@ -55,6 +55,12 @@ WANTED = [
     ("map at the borders (addition)", [], "bias_before_padded_conv_as_map"),
     ("center and border of a kernel", [], "kernel_as_center_and_border"),
     ("gap filled again", [], "gap_of_images_made_again"),
+    ("5x5 as four of 3x3", [], "kernel_of_five_as_tiles_of_three"),
+    ("convolution as product with offset-add", [], "conv_as_product_with_offset_add"),
+    ("ConvTranspose 4x4, stride 2, as phases", [], "conv_transpose_of_four_as_conv_of_phases"),
+    ("band of a product with a step, dense", [], "band_of_product_with_step"),
+    ("band with a step times a matrix, dense", [], "band_with_step_times_matrix"),
+    ("three axes as frames of two", [], "conv_of_volumes_as_convs_of_frames"),
     ("batch to space and back", [r"=> x$", r"perm=\[2, 3, 4, 0, 5, 1\]"], "batch_to_space_and_back"),
 ]
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace lemma {
@@ -74,6 +75,33 @@ TEST(Roofline, SlowFormsTakeLonger) {
   EXPECT_NEAR(after - device.launch_overhead, 2 * (before - device.launch_overhead), 1e-12);
 }
 
+// A form that asks for a type, a kernel and attributes is that of one of the convolutions only.
+TEST(Roofline, FormsMayAskForAKernelAndAttributes) {
+  Device device = simple_device();
+  device.slow_forms = {
+      {"Conv", 4, 0.5, DataType::f32, {3, 3}, {{"dilations", {1, 1}}, {"group", {1}}}}};
+  const auto seconds = [&](std::string_view kernel, std::string_view type, int dilation) {
+    const std::string text = fmt::format(R"(graph "g"
+  input %0 "x" : {1}[1, 16, 64, 64]
+  input %1 "w" : {1}[16, 16, {0}]
+  %2 = Conv{{strides=[1, 1], pads=[0, 0, 0, 0], dilations=[{2}, {2}], group=1}}(%0, %1)
+  output "y" = %2
+)",
+                                         kernel, type, dilation);
+    Device plain = device;
+    plain.slow_forms.clear();
+    const auto cost = [&](const Device& of) {
+      return cost_of(parsed(text), OperatorCosts(priced_by_roofline(of))).seconds -
+             of.launch_overhead;
+    };
+    return cost(device) / cost(plain);
+  };
+  EXPECT_NEAR(seconds("3, 3", "f32", 1), 0.5, 1e-9);
+  EXPECT_NEAR(seconds("3, 3", "f32", 2), 1, 1e-9);
+  EXPECT_NEAR(seconds("3, 5", "f32", 1), 1, 1e-9);
+  EXPECT_NEAR(seconds("3, 3", "f64", 1), 1, 1e-9);
+}
+
 TEST(Roofline, SymbolicSizesAreAssumed) {
   const std::string_view text = R"(graph "g"
   input %0 "a" : f32[N, 10]
@@ -90,8 +118,8 @@ TEST(Roofline, SymbolicSizesAreAssumed) {
 }
 
 TEST(Device, ShippedDescriptionsLoad) {
-  for (const char* name : {"cpu", "cuda", "onnxruntime-cpu", "h100", "h200", "a100", "t4", "a10",
-                           "l4", "b200", "b300", "rtx5090"}) {
+  for (const char* name : {"cpu", "cuda", "onnxruntime-cpu", "h100", "h200", "a100", "v100", "t4",
+                           "a10", "l4", "b200", "b300", "rtx5090"}) {
     const auto device =
         load_device(std::filesystem::path("targets/devices") / (std::string(name) + ".json"));
     ASSERT_TRUE(device.has_value()) << device.error().message;
