@@ -118,7 +118,13 @@ std::optional<TermPrefetch> prefetch_read(const LoweredOutput& nest, const Eleme
   const auto without = [&](LoopVariable variable) {
     address = lowering::combine(address, Linear::atom(variable), -address.coefficient(variable));
   };
-  for (std::size_t i = distance->depth; i < loops.size(); ++i) without(loops[i]);
+  // The loops inside, and the one over the elements of a pair, begin at 0.
+  for (LoopVariable v = 0; v < nest.graph.variable_count(); ++v) {
+    const auto open_loops = loops.begin() + static_cast<std::ptrdiff_t>(distance->depth);
+    if (std::find(nest.axes.begin(), nest.axes.end(), v) == nest.axes.end() &&
+        std::find(loops.begin(), open_loops, v) == open_loops)
+      without(v);
+  }
   address.constant += distance->elements;
   std::string row;
   if (block.has_rows()) {
