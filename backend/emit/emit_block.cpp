@@ -565,7 +565,7 @@ Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& bl
         "std::int64_t", "rows",
         block.has_channel_lanes()
             ? fmt::format("rows_of_panel<{}>({}, lanes)", type, block.row_extent)
-            : fmt::format("rows_of_block({})", block.row_extent)));
+            : fmt::format("rows_of_block<{}>({}, lanes)", type, block.row_extent)));
   return sizes;
 }
 
