@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/emit/block_prefetch.h"
 #include "backend/emit/element_writer.h"
 #include "backend/emit/source_types.h"
 #include "backend/emit/vector_reduction.h"
@@ -151,7 +152,15 @@ class BlockWriter : public ElementWriter {
     source_.add(index_declaration(block_.lane_axis, ""));
     // Both elements of a pair are multiplied at once.
     const std::size_t loops = plan_.below[id].size() - (reduction.has_pairs ? 1 : 0);
-    for (std::size_t i = 0; i < loops; ++i) open_loop(plan_.below[id][i]);
+    std::vector<LoopVariable> variables;
+    for (std::size_t i = 0; i < loops; ++i)
+      variables.push_back(plan_.regions[plan_.below[id][i]].variable);
+    const auto prefetches = prefetch_terms(nest_, block_, reduction, variables);
+    for (std::size_t i = 0; i < loops; ++i) {
+      open_loop(plan_.below[id][i]);
+      for (const TermPrefetch& prefetch : prefetches)
+        if (prefetch.depth == i + 1) source_.add(prefetch.call);
+    }
     if (reduction.has_pairs)
       source_.add(source::constant("std::int64_t", variable_name(term.bound.back()), "0"));
     write_step(term.kind, reduction, type);
@@ -556,7 +565,7 @@ Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& bl
         "std::int64_t", "rows",
         block.has_channel_lanes()
             ? fmt::format("rows_of_panel<{}>({}, lanes)", type, block.row_extent)
-            : fmt::format("rows_of_block({})", block.row_extent)));
+            : fmt::format("rows_of_block<{}>({}, lanes)", type, block.row_extent)));
   return sizes;
 }
 

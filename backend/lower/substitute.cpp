@@ -3,6 +3,7 @@
 #include <map>
 
 #include "backend/lower/copy_definition.h"
+#include "base/half_precision.h"
 
 namespace lemma::backend {
 
@@ -12,6 +13,19 @@ using Kind = ExpressionKind;
 
 const DefinedOutput& output_of(const Computation& computation) {
   return computation.definition.outputs()[computation.output];
+}
+
+/// Whether it is a value of the type of 16 bits as it is: one that was stored, or rounded, or a constant.
+bool is_rounded(const Definition& definition, ExpressionId id) {
+  const ExpressionNode& node = definition.node(id);
+  if (node.kind == Kind::select)
+    return is_rounded(definition, node.operands[1]) && is_rounded(definition, node.operands[2]);
+  if (node.kind != Kind::real_constant) return node.kind == Kind::read || node.kind == Kind::cast;
+  const auto number = static_cast<float>(node.real);
+  const float rounded = node.type == DataType::f16
+                            ? half_precision::f16_to_f32(half_precision::f32_to_f16(number))
+                            : half_precision::bf16_to_f32(half_precision::f32_to_bf16(number));
+  return node.real == static_cast<double>(rounded);
 }
 
 }  // namespace
@@ -46,7 +60,8 @@ Computation substitute(const Computation& reader, std::uint32_t input,
           return builder.read(first + node.input, node.type, operands);
         });
     const Expression value = copier.copy(output_of(producer).value);
-    return is_rounded_when_stored(value.type())
+    return is_rounded_when_stored(value.type()) &&
+                   !is_rounded(definition, output_of(producer).value)
                ? builder.cast(builder.cast(value, DataType::f32), value.type())
                : value;
   };

@@ -6,6 +6,9 @@ Runtime; then all run in turn, in random order, in one process. A table, and JSO
 A ratio is the median over all rounds of the time to that of ONNX Runtime. The spread is what lies between the 5th and
 the 95th hundredth of the times; JSON has the least time, the 99th hundredth and the greatest one as well, of each runtime.
 
+--competitor times all of them once more while another program computes all the time on the last of the processors, and says
+how many times as long each takes then. What counts is the time on the clock, with one thread as well.
+
 --batch 1 4 16 builds the models of `models/` with these batches; the ones that are not built for others than 1 are
 named and left out. Models that are given as files are run as they are.
 
@@ -13,6 +16,7 @@ Exit code: 0 all programs are built and agree, 4 otherwise.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -53,6 +57,7 @@ def arguments():
     parser.add_argument("--names", nargs="+", default=LITERATURE, metavar="NAME", help="of models of the literature")
     parser.add_argument("--policy", default="best")
     parser.add_argument("--openvino", action="store_true", help="needs a Python that has it: see bench/models times --peers")
+    parser.add_argument("--competitor", action="store_true", help="time beside a busy program as well")
     parser.add_argument("--plot", type=Path, help="SVG file of the ratios")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
@@ -92,12 +97,13 @@ class OpenVino:
 
 # ---- Measuring -------------------------------------------------------------------------------------------------------
 
-def timed(runs, options):
+def timed(runs, options, on_the_clock=False):
     """Seconds of each run by name, the runs taking turns. With one thread the clock leaves out the time in which other
-    programs had the processor: it is that of this thread, and that of the process for OpenVINO, which has a thread of
-    its own."""
+    programs had the processor, unless `on_the_clock`: it is that of this thread, and that of the process for OpenVINO,
+    which has a thread of its own."""
     of_one = {name: time.process_time if name == "openvino" else time.thread_time for name in runs}
-    clocks = of_one if options.threads == 1 else dict.fromkeys(runs, time.perf_counter)
+    is_of_one = options.threads == 1 and not on_the_clock
+    clocks = of_one if is_of_one else dict.fromkeys(runs, time.perf_counter)
     times = {name: [] for name in runs}
     for run in runs.values():
         for _ in range(3):
@@ -112,6 +118,28 @@ def timed(runs, options):
             runs[name]()
             times[name].append(clocks[name]() - begin)
     return times
+
+
+@contextlib.contextmanager
+def busy_processor():
+    """A program computes on the last processor of those that this one may use."""
+    processor = max(os.sched_getaffinity(0))
+    source = f"import os\nos.sched_setaffinity(0, {{{processor}}})\nprint(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as competitor:
+        try:
+            competitor.stdout.readline()  # it has begun
+            yield
+        finally:
+            competitor.kill()
+
+
+def beside_competitor(runs, options):
+    """Medians in milliseconds, by name and by whether there is a competitor."""
+    alone = timed(runs, options, on_the_clock=True)
+    with busy_processor():
+        beside = timed(runs, options, on_the_clock=True)
+    median = lambda times: {name: 1e3 * statistics.median(taken) for name, taken in times.items()}
+    return {"alone": median(alone), "beside": median(beside)}
 
 
 def spread(times):
@@ -145,11 +173,13 @@ def measure(options, model, folder):
         runs["openvino"] = OpenVino(model, feed, options.threads).run
     times = timed(runs, options)
     base = times["onnxruntime"]
-    program.close()
     row = {"model": model.stem, "worst_difference": worst, "compile_seconds": compile_seconds, "report": report,
            "ms": {name: 1e3 * statistics.median(taken) for name, taken in times.items()},
            "ratio": {name: statistics.median(a / b for a, b in zip(taken, base)) for name, taken in times.items()},
            "spread_ms": {name: spread(taken) for name, taken in times.items()}}
+    if options.competitor:
+        row["competitor_ms"] = beside_competitor(runs, options)
+    program.close()
     return row
 
 
@@ -220,6 +250,11 @@ def main():
         print(f"{row['model']:24} {of_program['median']:11.3f} {of_program['5%']:8.2f} {of_program['95%']:8.2f} "
               f"{row['ms']['onnxruntime']:13.3f} {row['ratio']['program']:6.2f} {openvino} {row['worst_difference']:8.2g}",
               flush=True)
+        if options.competitor:
+            of = row["competitor_ms"]
+            print("  beside a busy program: " + ", ".join(
+                f"{name} {of['beside'][name]:.3f} ms, {of['beside'][name] / alone:.2f} times"
+                for name, alone in of["alone"].items()), flush=True)
         if options.json:
             options.json.write_text(json.dumps({"threads": options.threads, "processors": os.cpu_count(),
                                                 "models": rows}, indent=1) + "\n")

@@ -242,8 +242,9 @@ Definition guarded_windows(std::int64_t filters, std::int64_t channels, std::int
   return std::move(d).finish();
 }
 
-/// What lies far apart is asked for before long sums, and not before short ones or where the result is small.
-TEST(EmitCpp, asks_for_rows_before_long_sums) {
+/// Rows of the result are asked for before long sums, and not before short ones or where the result is small; terms of long
+/// sums are asked for in the sums.
+TEST(EmitCpp, asks_for_rows_and_terms_of_long_sums) {
   const OperatorRecord& product = record(operator_named("MatMul"));
   const auto emitted = [&product](std::int64_t rows, std::int64_t terms) {
     const OperatorInstance instance = {
@@ -253,9 +254,17 @@ TEST(EmitCpp, asks_for_rows_before_long_sums) {
     const std::vector<Tensor> inputs = *random_inputs(instance.inputs, 7, 1 << 20);
     return *emit_cpp(definition, views_of(inputs), "product", true);
   };
-  EXPECT_NE(emitted(256, 96).find("prefetch<"), std::string::npos);
-  EXPECT_EQ(emitted(256, 8).find("prefetch<"), std::string::npos);
-  EXPECT_EQ(emitted(12, 96).find("prefetch<"), std::string::npos);
+  const auto asks = [](const std::string& source, const std::string& how) {
+    return source.find(", " + how + ">(&") != std::string::npos;
+  };
+  const std::string rows = "true", terms = "false";
+  const std::string large = emitted(256, 96), short_sums = emitted(256, 8), small = emitted(12, 96);
+  EXPECT_TRUE(asks(large, rows));
+  EXPECT_TRUE(asks(large, terms));
+  EXPECT_FALSE(asks(short_sums, rows));
+  EXPECT_FALSE(asks(short_sums, terms));
+  EXPECT_FALSE(asks(small, rows));
+  EXPECT_TRUE(asks(small, terms));
 }
 
 TEST(EmittedSource, computes_what_the_interpreter_does) {

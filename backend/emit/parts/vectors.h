@@ -58,18 +58,25 @@ template <typename T>
 constexpr std::int64_t lanes_of_row(std::int64_t extent) {
   return fitting(extent, registers / 4 * register_elements<T>);
 }
-[[maybe_unused]] constexpr std::int64_t rows_of_block(std::int64_t extent) {
-  return at_most(extent, registers / 4);
+/// Elements of a block, of as few blocks of about equal size as have `most` elements at most.
+constexpr std::int64_t even_parts(std::int64_t extent, std::int64_t most) {
+  const std::int64_t blocks = (extent + most - 1) / most;
+  return (extent + blocks - 1) / blocks;
 }
 
-/// Rows of a block whose lanes are channels, about as many in each block: their sums leave registers for a row of lanes,
+/// Rows of a block with so many lanes: their sums take half of the registers at most.
+template <typename T>
+constexpr std::int64_t rows_of_block(std::int64_t extent, std::int64_t lanes) {
+  const std::int64_t vectors = (lanes + register_elements<T> - 1) / register_elements<T>;
+  return even_parts(extent, registers / 2 / vectors);
+}
+
+/// Rows of a block whose lanes are channels: their sums leave registers for a row of lanes,
 /// an element, and what the compiler needs. GCC 12 keeps sums in memory from 12 rows of two vectors on.
 template <typename T>
 constexpr std::int64_t rows_of_panel(std::int64_t extent, std::int64_t lanes) {
   const std::int64_t vectors = (lanes + register_elements<T> - 1) / register_elements<T>;
-  const std::int64_t most = registers * 11 / 16 / vectors;
-  const std::int64_t blocks = (extent + most - 1) / most;
-  return (extent + blocks - 1) / blocks;
+  return even_parts(extent, registers * 11 / 16 / vectors);
 }
 
 /// Elements that one vector has, of a block with so many side by side.
