@@ -1,0 +1,140 @@
+#include "differentiate/backward.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "differentiate/gradient_records.h"
+
+namespace lemma::differentiate {
+
+namespace {
+
+class Backward {
+ public:
+  Backward(Graph& graph, std::span<const ValueId> leaves)
+      : graph_(graph),
+        node_count_(graph.node_count()),
+        gradients_(graph.value_count(), ValueId::none()),
+        depends_(graph.value_count(), false) {
+    for (const ValueId leaf : leaves)
+      if (!leaf.is_none()) depends_[leaf.v] = is_real(graph.type(leaf).data_type);
+    for (std::uint32_t id = 0; id < node_count_; ++id) note_dependence(graph.node({id}));
+    for (const ValueId leaf : leaves)
+      if (!leaf.is_none()) is_leaf_.push_back(leaf);
+    std::sort(is_leaf_.begin(), is_leaf_.end());
+  }
+
+  Result<void> run(std::span<const ValueGradient> seeds) {
+    for (const ValueGradient& seed : seeds) LEMMA_RETURN_IF_ERROR(add(seed.value, seed.gradient));
+    for (std::size_t id = node_count_; id-- > 0;)
+      LEMMA_RETURN_IF_ERROR(go_through({static_cast<std::uint32_t>(id)}));
+    return {};
+  }
+
+  ValueId gradient(ValueId value) const {
+    return value.is_none() ? ValueId::none() : gradients_[value.v];
+  }
+
+ private:
+  void note_dependence(const Node& node) {
+    const bool any =
+        std::any_of(node.inputs.begin(), node.inputs.end(),
+                    [&](ValueId input) { return !input.is_none() && depends_[input.v]; });
+    if (!any) return;
+    for (std::uint32_t i = 0; i < node.output_count; ++i)
+      if (is_real(graph_.type(node.output(i)).data_type)) depends_[node.output(i).v] = true;
+  }
+
+  Result<void> add(ValueId value, ValueId gradient) {
+    if (!depends_[value.v]) return {};
+    ValueId& sum = gradients_[value.v];
+    if (sum.is_none()) {
+      sum = gradient;
+      return {};
+    }
+    LEMMA_ASSIGN_OR_RETURN(sum, graph_.add("Add", {sum, gradient}));
+    return {};
+  }
+
+  Result<void> go_through(NodeId id) {
+    const Node node = graph_.node(id);  // by value: nodes are added
+    bool any = false;
+    std::vector<ValueId> gradients;
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const ValueId output = node.output(i);
+      const bool is_leaf = std::binary_search(is_leaf_.begin(), is_leaf_.end(), output);
+      gradients.push_back(is_leaf ? ValueId::none() : gradients_[output.v]);
+      any = any || !gradients.back().is_none();
+    }
+    const bool matters =
+        std::any_of(node.inputs.begin(), node.inputs.end(),
+                    [&](ValueId input) { return !input.is_none() && depends_[input.v]; });
+    if (!any || !matters) return {};
+    if (node.kind == NodeKind::opaque)
+      return unsupported(fmt::format("{} has no gradient: {}", graph_.opaque(node).name,
+                                     graph_.opaque(node).reason));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> operands, stretched(node));
+    for (std::uint32_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      if (input.is_none() || !depends_[input.v]) continue;
+      LEMMA_ASSIGN_OR_RETURN(ValueId part, gradient_of(node, operands, gradients, i));
+      if (operands[i] != input) {
+        LEMMA_ASSIGN_OR_RETURN(part, gradient_of_expand(input, operands[i], part));
+      }
+      LEMMA_RETURN_IF_ERROR(add(input, part));
+    }
+    return {};
+  }
+
+  /// The operands of an elementwise operation, broadcast to the shape of its result: the gradient of a broadcast is that
+  /// of Expand, in one place.
+  Result<std::vector<ValueId>> stretched(const Node& node) {
+    std::vector<ValueId> operands = node.inputs;
+    if (!graph_.op(node).has(elementwise)) return operands;
+    const Shape shape = *graph_.type(node.output()).shape;
+    for (ValueId& operand : operands) {
+      if (operand.is_none() || *graph_.type(operand).shape == shape) continue;
+      LEMMA_ASSIGN_OR_RETURN(operand, graph_.add("Expand", {operand}, {{"shape", shape}}));
+    }
+    return operands;
+  }
+
+  Result<ValueId> gradient_of(const Node& node, std::vector<ValueId> operands,
+                              std::span<const ValueId> gradients, std::uint32_t operand) {
+    const OperatorRecord& forward = graph_.op(node);
+    const auto op = find_operator(gradient_name(forward.name, operand));
+    if (!op) return unsupported(fmt::format("{} has no gradient", forward.name));
+    while (gradients.back().is_none()) gradients = gradients.first(gradients.size() - 1);
+    operands.insert(operands.end(), gradients.begin(), gradients.end());
+    auto added = graph_.add_operation(
+        *op, std::move(operands),
+        gradient_attributes(forward, node.attributes, node.output_count, gradients.size()));
+    if (!added) return with_context(record(*op).name, std::move(added.error()));
+    return graph_.node(*added).output();
+  }
+
+  Result<ValueId> gradient_of_expand(ValueId input, ValueId expanded, ValueId gradient) {
+    const Node expand = graph_.node(graph_.producer(expanded));
+    return gradient_of(expand, {input}, std::vector{gradient}, 0);
+  }
+
+  Graph& graph_;
+  std::size_t node_count_;
+  std::vector<ValueId> gradients_;  // by value; none(): nothing has come to it
+  std::vector<bool> depends_;
+  std::vector<ValueId> is_leaf_;
+};
+
+}  // namespace
+
+Result<std::vector<ValueId>> backward(Graph& graph, std::span<const ValueGradient> seeds,
+                                      std::span<const ValueId> with_respect_to) {
+  Backward pass(graph, with_respect_to);
+  LEMMA_RETURN_IF_ERROR(pass.run(seeds));
+  std::vector<ValueId> result;
+  for (const ValueId value : with_respect_to) result.push_back(pass.gradient(value));
+  return result;
+}
+
+}  // namespace lemma::differentiate
