@@ -12,11 +12,12 @@ namespace {
 
 class Backward {
  public:
-  Backward(Graph& graph, std::span<const ValueId> leaves)
+  Backward(Graph& graph, std::span<const ValueId> leaves, std::span<const ValueId> held)
       : graph_(graph),
         node_count_(graph.node_count()),
         gradients_(graph.value_count(), ValueId::none()),
-        depends_(graph.value_count(), false) {
+        depends_(graph.value_count(), false),
+        held_(held.begin(), held.end()) {
     for (const ValueId leaf : leaves)
       if (!leaf.is_none()) depends_[leaf.v] = is_real(graph.type(leaf).data_type);
     for (std::uint32_t id = 0; id < node_count_; ++id) note_dependence(graph.node({id}));
@@ -43,7 +44,9 @@ class Backward {
                     [&](ValueId input) { return !input.is_none() && depends_[input.v]; });
     if (!any) return;
     for (std::uint32_t i = 0; i < node.output_count; ++i)
-      if (is_real(graph_.type(node.output(i)).data_type)) depends_[node.output(i).v] = true;
+      if (is_real(graph_.type(node.output(i)).data_type) &&
+          std::find(held_.begin(), held_.end(), node.output(i)) == held_.end())
+        depends_[node.output(i).v] = true;
   }
 
   Result<void> add(ValueId value, ValueId gradient) {
@@ -123,14 +126,16 @@ class Backward {
   std::size_t node_count_;
   std::vector<ValueId> gradients_;  // by value; none(): nothing has come to it
   std::vector<bool> depends_;
+  std::vector<ValueId> held_;
   std::vector<ValueId> is_leaf_;
 };
 
 }  // namespace
 
 Result<std::vector<ValueId>> backward(Graph& graph, std::span<const ValueGradient> seeds,
-                                      std::span<const ValueId> with_respect_to) {
-  Backward pass(graph, with_respect_to);
+                                      std::span<const ValueId> with_respect_to,
+                                      std::span<const ValueId> held) {
+  Backward pass(graph, with_respect_to, held);
   LEMMA_RETURN_IF_ERROR(pass.run(seeds));
   std::vector<ValueId> result;
   for (const ValueId value : with_respect_to) result.push_back(pass.gradient(value));

@@ -12,12 +12,24 @@ struct Exception {
   Conventions conventions;
 };
 
-/// As in PyTorch: a pool takes the first of its largest elements, torch.clamp passes at its bounds.
+using Ties = Conventions::Ties;
+using Bounds = Conventions::Bounds;
+
+/// As in PyTorch: a pool takes the first of its largest elements, torch.clamp passes at its bounds. Celu and Softplus are
+/// smooth at 0, where both parts of their definitions have a bound. Softmax and its like subtract the maximum, which changes
+/// nothing but the range.
 constexpr std::array exceptions = {
-    Exception{"MaxPool", {Conventions::Ties::first, false}},
-    Exception{"GlobalMaxPool", {Conventions::Ties::first, false}},
-    Exception{"Clip", {Conventions::Ties::shared, true}},
-    Exception{"ClipTensor", {Conventions::Ties::shared, true}},
+    Exception{"MaxPool", {Ties::first, Bounds::stop, {}}},
+    Exception{"GlobalMaxPool", {Ties::first, Bounds::stop, {}}},
+    Exception{"Celu", {Ties::shared, Bounds::share, {}}},
+    Exception{"Clip", {Ties::shared, Bounds::pass, {}}},
+    Exception{"ClipTensor", {Ties::shared, Bounds::pass, {}}},
+    Exception{"LogSoftmax", {Ties::shared, Bounds::stop, "ReduceMax"}},
+    Exception{"LogSoftmaxFlattened", {Ties::shared, Bounds::stop, "ReduceMax"}},
+    Exception{"ReduceLogSumExp", {Ties::shared, Bounds::stop, "ReduceMax"}},
+    Exception{"Softmax", {Ties::shared, Bounds::stop, "ReduceMax"}},
+    Exception{"SoftmaxFlattened", {Ties::shared, Bounds::stop, "ReduceMax"}},
+    Exception{"Softplus", {Ties::shared, Bounds::share, {}}},
 };
 
 }  // namespace

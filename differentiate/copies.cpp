@@ -32,7 +32,12 @@ Expression Copies::copy_reduction(const ExpressionNode& node) {
   std::vector<Expression> bound;
   for (const VariableId variable : node.bound) {
     const Dimension extent = from_.extent(variable);
-    bound.push_back(to_.variable(extent));
+    if (&from_ == &to_)
+      bound.push_back(to_.variable(extent));
+    else if (const auto known = to_.bound_inside.find(variable); known != to_.bound_inside.end())
+      bound.push_back(known->second);
+    else
+      bound.push_back(to_.bound_inside.emplace(variable, to_.variable(extent)).first->second);
     values_.insert_or_assign(variable, bound.back());
   }
   // What is known of the body may depend on variables of the same number outside.

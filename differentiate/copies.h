@@ -14,6 +14,9 @@ namespace lemma::differentiate {
 class Workplace {
  public:
   DefinitionBuilder builder;
+  /// What variables of another workplace are here where they are bound: one variable for all copies. Those of the sums
+  /// around a copy are others.
+  std::map<VariableId, Expression> bound_inside, bound_around;
 
   Expression variable(const Dimension& extent);
   Expression of(VariableId variable) const { return variables_[variable.v]; }
@@ -26,8 +29,8 @@ class Workplace {
   std::vector<Expression> variables_;
 };
 
-/// Copies expressions of one workplace to another, or to the same one. Variables that a reduction binds are new in every
-/// copy; those that are free are replaced.
+/// Copies expressions of one workplace to another, or to the same one. Variables that a reduction binds are new,
+/// in the same one in every copy; those that are free are replaced.
 class Copies {
  public:
   Copies(const Workplace& from, Workplace& to) : from_(from), to_(to) {}

@@ -11,18 +11,23 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "ir/definition.h"
 #include "ir/operator.h"
 
 namespace lemma::differentiate {
 
-/// What the derivative is where a function has none.
+/// What the derivative is where a function has none, and what else is known of an operator's.
 struct Conventions {
   /// Which elements an extreme element of a reduction is taken from, where several are extreme.
   enum class Ties { shared, first } ties = Ties::shared;
-  /// Whether an element at the bound of a minimum or maximum with what does not depend on an element still passes.
-  bool bounds_pass = false;
+  /// What an element gets that is at the bound of a minimum or maximum with what depends on no element: nothing, all, or
+  /// half of it, as where both depend on elements.
+  enum class Bounds { stop, pass, share } bounds = Bounds::stop;
+  /// An operator in the composition whose results only shift the range of others: the value does not depend on them, so
+  /// that nothing goes through it. Empty: none.
+  std::string_view shift = {};
 };
 
 /// The gradient of the operand: one output of the operand's shape, over the operands of the instance and, at

@@ -12,6 +12,9 @@
 #include "differentiate/backward.h"
 #include "differentiate/conventions.h"
 #include "differentiate/derive.h"
+#include "facts/operator_example.h"
+#include "facts/operator_instances.h"
+#include "ir/derived_operator.h"
 #include "ir/rebuild.h"
 
 namespace lemma {
@@ -21,6 +24,9 @@ namespace differentiate {
 namespace {
 
 constexpr std::string_view infix = "Gradient";
+
+/// Of all that makes a gradient of a definition: another one wherever any gradient changes. Proofs record it.
+constexpr int derivation_version = 1;
 /// The attributes that a gradient has beside those of its operator: the operator and the operand, for each of which the
 /// record has one value only, so that its functions know what they are asked about; the number of its outputs, and of the
 /// gradients of these that are given. Those of second and further derivatives have numbers.
@@ -186,8 +192,13 @@ Result<std::vector<ValueId>> compose_gradient(Graph& graph, const Instance& in,
   for (std::size_t i = 0; i < alone.gradients.size(); ++i)
     if (!alone.gradients[i].is_none()) seeds.push_back({alone.outputs[i], alone.gradients[i]});
   std::vector<ValueId> leaves = {alone.operands[forward.operand]};
+  std::vector<ValueId> held;
+  const std::string_view shift = conventions_of(forward.record->name).shift;
+  for (const Node& node : alone.graph.nodes())
+    if (node.kind == NodeKind::operation && record(node.op).name == shift)
+      held.push_back(node.output());
   LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
-                         backward(alone.graph, seeds, leaves));
+                         backward(alone.graph, seeds, leaves, held));
   if (results[0].is_none()) {
     LEMMA_ASSIGN_OR_RETURN(
         const ValueId zeros,
@@ -214,6 +225,8 @@ struct Texts {
   std::string name, summary, op, operand;  // the last two as defaults of attributes
   OwnAttributes own;
   std::vector<AttributeSpecification> attributes;
+  std::string example_operands, example_attributes;
+  std::vector<OperatorExample> examples;
 };
 
 Texts& keep(Texts texts) {
@@ -223,11 +236,86 @@ Texts& keep(Texts texts) {
   return all.emplace_back(std::move(texts));
 }
 
+bool is_accepted(const OperatorRecord& op, const OperatorInstance& instance) {
+  const auto attributes =
+      complete_attributes(op, instance.inputs, instance.attributes, instance.output_count);
+  return attributes && infer_types(op, {instance.inputs, *attributes, instance.output_count});
+}
+
+/// Adds an optional operand, or one of any number: the first of a few types that the operator accepts, or an absent one.
+void add_operand(const OperatorRecord& op, OperatorInstance& instance) {
+  std::vector<TensorType> types = {instance.inputs.back()};
+  for (const TensorType& operand : instance.inputs)
+    if (is_real(operand.data_type) && operand.shape)
+      for (const Dimension& size : *operand.shape) types.push_back({DataType::f32, Shape{size}});
+  types.push_back({DataType::f32, Shape{}});
+  for (const TensorType& type : types) {
+    instance.inputs.push_back(type);
+    if (is_accepted(op, instance)) return;
+    instance.inputs.pop_back();
+  }
+  instance.inputs.push_back({});
+}
+
+/// An application of the operator that has the operand; nothing if none is seen.
+std::optional<OperatorInstance> example_of(const OperatorRecord& forward, std::uint32_t operand) {
+  OperatorInstance result;
+  if (!forward.examples.empty()) {
+    auto example = read_example(forward, forward.examples.front());
+    if (!example) return std::nullopt;
+    result = std::move(*example);
+  } else {
+    const auto graph = example_application(operator_named(forward.name));
+    if (!graph) return std::nullopt;
+    const Node& node = graph->nodes().back();
+    if (node.kind != NodeKind::operation) return std::nullopt;
+    result = {graph->input_types(node), node.attributes, node.output_count};
+  }
+  while (result.inputs.size() <= operand) add_operand(forward, result);
+  // What is tried first may be integers throughout.
+  if (!is_real(result.inputs[operand].data_type)) {
+    result.inputs[operand].data_type = DataType::f32;
+    if (!is_accepted(forward, result)) return std::nullopt;
+  }
+  return result;
+}
+
+/// An example of the gradient, made of one of the operator.
+void add_example(Texts& kept, const OperatorRecord& forward, std::uint32_t operand) {
+  const auto example = example_of(forward, operand);
+  if (!example) return;
+  const auto attributes = complete_attributes(forward, example->inputs, example->attributes,
+                                              example->output_count);
+  if (!attributes) return;
+  const auto outputs =
+      infer_types(forward, {example->inputs, *attributes, example->output_count});
+  if (!outputs) return;
+  std::vector<std::string> operands;
+  for (const TensorType& type : example->inputs)
+    operands.push_back(type.data_type == DataType::undefined ? "-" : text(type));
+  std::size_t gradients = 0;
+  for (std::size_t i = 0; i < outputs->size(); ++i) {
+    const bool has_gradient = is_real((*outputs)[i].data_type);
+    operands.push_back(has_gradient ? text((*outputs)[i]) : "-");
+    if (has_gradient) gradients = i + 1;
+  }
+  if (gradients == 0) return;
+  operands.resize(example->inputs.size() + gradients);
+  std::vector<std::string> values;
+  for (const auto& [name, value] :
+       gradient_attributes(forward, *attributes, outputs->size(), gradients))
+    values.push_back(fmt::format("{}={}", name, text(value)));
+  kept.example_operands = fmt::format("{}", fmt::join(operands, "; "));
+  kept.example_attributes = fmt::format("{}", fmt::join(values, "; "));
+  kept.examples.push_back({kept.example_operands, kept.example_attributes, 1});
+}
+
 OperatorRecord gradient_record(const OperatorRecord& forward, std::uint32_t operand) {
   Texts& kept = keep({gradient_name(forward.name, operand),
                       fmt::format("gradient of {} in operand {}", forward.name, operand),
                       fmt::format("\"{}\"", forward.name), fmt::format("{}", operand),
-                      OwnAttributes(level_of(forward) + 1), {}});
+                      OwnAttributes(level_of(forward) + 1), {}, {}, {}, {}});
+  add_example(kept, forward, operand);
   kept.attributes.assign(forward.attributes.begin(), forward.attributes.end());
   kept.attributes.push_back({kept.own.op, AttributeKind::string, kept.op});
   kept.attributes.push_back({kept.own.operand, AttributeKind::integer, kept.operand});
@@ -240,6 +328,7 @@ OperatorRecord gradient_record(const OperatorRecord& forward, std::uint32_t oper
   if (forward.define != nullptr) result.define = define_gradient;
   if (forward.compose != nullptr) result.compose = compose_gradient;
   result.normalize = normalize_gradient;
+  result.examples = kept.examples;
   return result;
 }
 
@@ -260,6 +349,14 @@ Attributes gradient_attributes(const OperatorRecord& op, Attributes attributes, 
 bool is_gradient(const OperatorRecord& record) { return record.infer == infer_gradient; }
 
 }  // namespace differentiate
+
+std::optional<DerivedOperator> derived_operator(const OperatorRecord& record) {
+  if (!differentiate::is_gradient(record)) return std::nullopt;
+  const auto name = differentiate::read_name(record.name);
+  return DerivedOperator{operator_named(name->op),
+                         fmt::format("gradient in operand {}, version {}", name->operand,
+                                     differentiate::derivation_version)};
+}
 
 std::optional<OperatorRecord> made_operator(std::string_view name) {
   const auto gradient = differentiate::read_name(name);

@@ -7,6 +7,9 @@ namespace {
 using Kind = ExpressionKind;
 using F = ScalarFunction;
 
+/// Rounded to f64. As an expression it would be a root, of which a proof would have to show that it is defined.
+constexpr double two_over_root_of_pi = 1.1283791670955126;
+
 /// The adjoint of the argument of a function. Nothing where the function is constant but for jumps.
 std::optional<Expression> through_function(DefinitionBuilder& d, F function, Expression x,
                                            Expression y, Expression g) {
@@ -31,7 +34,7 @@ std::optional<Expression> through_function(DefinitionBuilder& d, F function, Exp
     case F::acosh: return g / (d.apply(F::sqrt, x - unit) * d.apply(F::sqrt, x + unit));
     case F::atanh: return g / (unit - x * x);
     case F::erf:
-      return g * (d.real(2, x.type()) / d.apply(F::sqrt, d.pi(x.type())) *
+      return g * (d.real(two_over_root_of_pi, x.type()) *
                   d.apply(F::exp, d.apply(F::negate, x * x)));
     default: return std::nullopt;  // none, sign, floor, ceil, round; is_nan and is_infinite have no real result
   }
@@ -55,12 +58,13 @@ std::vector<StepAdjoint> through_extreme(DefinitionBuilder& d, const ExpressionN
   const Expression zero = d.real(0, g.type());
   const bool maximum = step.kind == Kind::maximum;
   const Expression first = maximum ? b < a : a < b, second = maximum ? a < b : b < a;
-  if (conventions.bounds_pass) {
+  if (conventions.bounds == Conventions::Bounds::pass) {
     const Expression passes = maximum ? b <= a : a <= b;
     if (varies[0]) return {{0, d.select(passes, g, zero)}, {1, d.select(second, g, zero)}};
     return {{1, d.select(maximum ? a <= b : b <= a, g, zero)}};
   }
-  if (!varies[0] || !varies[1])
+  const bool is_shared = conventions.bounds == Conventions::Bounds::share;
+  if (!is_shared && (!varies[0] || !varies[1]))
     return {{0, d.select(first, g, zero)}, {1, d.select(second, g, zero)}};
   const Expression shared = g / d.real(2, g.type());
   return {{0, d.select(first, g, d.select(a == b, shared, zero))},

@@ -288,7 +288,10 @@ class Solver {
   }
 
   void leave(VariableId variable) {
-    left_.push_back(to_.variable(from_.extent(variable)));
+    auto known = to_.bound_around.find(variable);
+    if (known == to_.bound_around.end())
+      known = to_.bound_around.emplace(variable, to_.variable(from_.extent(variable))).first;
+    left_.push_back(known->second);
     set(variable, left_.back());
   }
 

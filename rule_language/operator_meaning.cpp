@@ -13,6 +13,7 @@
 
 #include "base/sha256.h"
 #include "facts/operator_instances.h"
+#include "ir/derived_operator.h"
 #include "ir/graph.h"
 
 namespace lemma {
@@ -165,7 +166,11 @@ class OperatorMeaning {
 
   std::string digest() {
     append(text_, record_.name);
-    visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
+    if (const auto derived = derived_operator(record_)) {
+      if (!add_derived(*derived)) return "";
+    } else {
+      visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
+    }
     if (accepted_ == 0) return "";
     for (const OperatorId part : parts_) {
       if (lemma::record(part).name == record_.name) continue;  // a recurrence over fewer steps
@@ -178,6 +183,17 @@ class OperatorMeaning {
   }
 
  private:
+  /// The meaning of the operator that it is made of covers all instances; examples show how it is made.
+  bool add_derived(const DerivedOperator& derived) {
+    const std::string& origin = meaning_digest(derived.from);
+    if (origin.empty()) return false;
+    append(text_, derived.way);
+    append(text_, origin);
+    for (const OperatorExample& example : record_.examples)
+      if (const auto instance = read_example(record_, example)) add(*instance);
+    return true;
+  }
+
   /// Refused instances count as well: that they are is a constraint. Which instance it is follows from
   /// the position: the family is the same as long as the same ones are accepted.
   bool add(const OperatorInstance& given) {

@@ -219,9 +219,15 @@ class Sample {
            const interpreter::RandomRange& range) {
     interpreter::Sizes sizes;
     for (const Dimension& size : *type.shape) sizes.push_back(size.offset());
-    const Tensor value = interpreter::random_tensor(type.data_type, sizes, seed_,
-                                                    interpreter::stream_of(name), range,
-                                                    Domain::f64);
+    Tensor value = interpreter::random_tensor(type.data_type, sizes, seed_,
+                                              interpreter::stream_of(name), range, Domain::f64);
+    if (is_real(type.data_type)) {
+      // Of all bits: numbers of a narrow type are often equal, which is where functions have no derivative.
+      const Tensor wide = interpreter::random_tensor(DataType::f64, sizes, seed_,
+                                                     interpreter::stream_of(name), range);
+      value = Tensor::uninitialized(type.data_type, sizes, Domain::f64);
+      std::copy(wide.bytes().begin(), wide.bytes().end(), value.writable_bytes().begin());
+    }
     if (name == application_.names[operand_]) place_ = operands_.size();
     operands_.push_back({name, value});
     all_.push_back({name, value});
@@ -264,6 +270,7 @@ struct OperandReport {
   int agree = 0, empty = 0;  // of those that agree, with an empty or one-element operand
   int undefined = 0;
   std::vector<std::string> failures;
+  std::string last_undefined;
   std::string refusal;  // of the first application without a gradient
 };
 
@@ -278,7 +285,7 @@ inline bool is_small(const OperatorInstance& instance) {
     }
     elements += count;
   }
-  return elements <= 400;
+  return elements <= 2500;
 }
 
 /// Compares until so many agree, or so many tries are over.
@@ -314,7 +321,10 @@ inline OperandReport compare_operand(const OperatorRecord& op,
     }
     Sample sample(*application, instance, operand, intervals[choices.below(3)], seed);
     const Comparison comparison = sample.compare();
-    if (comparison.outcome == Comparison::Outcome::undefined) ++report.undefined;
+    if (comparison.outcome == Comparison::Outcome::undefined) {
+      ++report.undefined;
+      report.last_undefined = describe(op, instance) + ": " + comparison.description;
+    }
     if (comparison.outcome == Comparison::Outcome::differs)
       report.failures.push_back(describe(op, instance) + ": " + comparison.description);
     if (comparison.outcome == Comparison::Outcome::agrees) {
