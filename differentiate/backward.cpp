@@ -77,30 +77,71 @@ class Backward {
     if (node.kind == NodeKind::opaque)
       return unsupported(fmt::format("{} has no gradient: {}", graph_.opaque(node).name,
                                      graph_.opaque(node).reason));
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> operands, stretched(node));
+    if (graph_.op(node).name == "Expand") return go_through_expand(node, gradients[0]);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Stretch> operands, stretched(node));
+    std::vector<ValueId> ends;
+    for (const Stretch& operand : operands) ends.push_back(operand.back());
     for (std::uint32_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
       if (input.is_none() || !depends_[input.v]) continue;
-      LEMMA_ASSIGN_OR_RETURN(ValueId part, gradient_of(node, operands, gradients, i));
-      if (operands[i] != input) {
-        LEMMA_ASSIGN_OR_RETURN(part, gradient_of_expand(input, operands[i], part));
-      }
+      LEMMA_ASSIGN_OR_RETURN(ValueId part, gradient_of(node, ends, gradients, i));
+      LEMMA_ASSIGN_OR_RETURN(part, gradient_of_stretch(operands[i], part));
       LEMMA_RETURN_IF_ERROR(add(input, part));
     }
     return {};
   }
 
+  Result<void> go_through_expand(const Node& node, ValueId gradient) {
+    LEMMA_ASSIGN_OR_RETURN(const Stretch steps,
+                           stretch(node.inputs[0], *graph_.type(node.output()).shape));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId part, gradient_of_stretch(steps, gradient));
+    return add(node.inputs[0], part);
+  }
+
+  /// A value, broadcast axis by axis: what it is after each step. The gradient of each step is a sum over one axis, or over
+  /// those in front.
+  using Stretch = std::vector<ValueId>;
+
+  Result<Stretch> stretch(ValueId value, const Shape& shape) {
+    Stretch result = {value};
+    Shape current = *graph_.type(value).shape;
+    const std::size_t in_front = shape.size() - current.size();
+    const auto go_to = [&](const Shape& next) -> Result<void> {
+      LEMMA_ASSIGN_OR_RETURN(const ValueId step,
+                             graph_.add("Expand", {result.back()}, {{"shape", next}}));
+      result.push_back(step);
+      return {};
+    };
+    for (std::size_t i = current.size(); i-- > 0;) {
+      if (current[i] == shape[in_front + i]) continue;
+      current[i] = shape[in_front + i];
+      LEMMA_RETURN_IF_ERROR(go_to(current));
+    }
+    if (in_front > 0) LEMMA_RETURN_IF_ERROR(go_to(shape));
+    return result;
+  }
+
   /// The operands of an elementwise operation, broadcast to the shape of its result: the gradient of a broadcast is that
   /// of Expand, in one place.
-  Result<std::vector<ValueId>> stretched(const Node& node) {
-    std::vector<ValueId> operands = node.inputs;
-    if (!graph_.op(node).has(elementwise)) return operands;
+  Result<std::vector<Stretch>> stretched(const Node& node) {
+    std::vector<Stretch> result;
+    for (const ValueId operand : node.inputs) result.push_back({operand});
+    if (!graph_.op(node).has(elementwise)) return result;
     const Shape shape = *graph_.type(node.output()).shape;
-    for (ValueId& operand : operands) {
-      if (operand.is_none() || *graph_.type(operand).shape == shape) continue;
-      LEMMA_ASSIGN_OR_RETURN(operand, graph_.add("Expand", {operand}, {{"shape", shape}}));
+    for (Stretch& operand : result)
+      if (!operand[0].is_none()) {
+        LEMMA_ASSIGN_OR_RETURN(operand, stretch(operand[0], shape));
+      }
+    return result;
+  }
+
+  Result<ValueId> gradient_of_stretch(const Stretch& steps, ValueId gradient) {
+    for (std::size_t i = steps.size(); i-- > 1;) {
+      const Node expand = graph_.node(graph_.producer(steps[i]));
+      LEMMA_ASSIGN_OR_RETURN(gradient,
+                             gradient_of(expand, {steps[i - 1]}, std::vector{gradient}, 0));
     }
-    return operands;
+    return gradient;
   }
 
   Result<ValueId> gradient_of(const Node& node, std::vector<ValueId> operands,
@@ -115,11 +156,6 @@ class Backward {
         gradient_attributes(forward, node.attributes, node.output_count, gradients.size()));
     if (!added) return with_context(record(*op).name, std::move(added.error()));
     return graph_.node(*added).output();
-  }
-
-  Result<ValueId> gradient_of_expand(ValueId input, ValueId expanded, ValueId gradient) {
-    const Node expand = graph_.node(graph_.producer(expanded));
-    return gradient_of(expand, {input}, std::vector{gradient}, 0);
   }
 
   Graph& graph_;
