@@ -10,8 +10,8 @@
 #include "cli/number_check.h"
 #include "frontend_onnx/export.h"
 #include "programs/shape_option.h"
-#include "rule_language/rule_database.h"
 #include "targets/data_files.h"
+#include "training/spell.h"
 #include "training/training_file.h"
 
 namespace lemma {
@@ -40,13 +40,13 @@ Result<training::TrainingModel> written_step(const DifferentiateArguments& argum
   plan.writes(arguments.output, "-o");
   LEMMA_RETURN_IF_ERROR(plan.check());
   const std::filesystem::path rules_directory =
-      arguments.rules.empty() ? data_directory() / "rules"
-                              : std::filesystem::path(arguments.rules);
-  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(rules_directory));
+      arguments.rules.empty() ? data_directory() / "rules" : std::filesystem::path(arguments.rules);
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules,
+                         training::spelling_rules(rules_directory));
   LEMMA_ASSIGN_OR_RETURN(const auto shapes, parse_shape_options(arguments.shapes));
-  LEMMA_ASSIGN_OR_RETURN(training::TrainingModel step,
-                         training::training_model(arguments.model, shapes, arguments.training,
-                                                  rules.substitutions()));
+  LEMMA_ASSIGN_OR_RETURN(
+      training::TrainingModel step,
+      training::training_model(arguments.model, shapes, arguments.training, rules));
   LEMMA_RETURN_IF_ERROR(export_model(step.model, arguments.output));
   return step;
 }
@@ -66,7 +66,8 @@ void add_numbers(CLI::App& command, training::TrainingOptions& training) {
   command.add_option("--momentum", training.momentum, "decay of the momentum")
       ->check(check_non_negative)
       ->capture_default_str();
-  command.add_option("--beta1", training.first_decay, "decay of the mean of gradients (adam, adamw)")
+  command
+      .add_option("--beta1", training.first_decay, "decay of the mean of gradients (adam, adamw)")
       ->check(check_non_negative)
       ->capture_default_str();
   command
@@ -100,9 +101,10 @@ void add_differentiate_command(CLI::App& application, ExitCode& exit_code) {
                    "cross-entropy or mse of the first output, or the name of an output that is the "
                    "loss")
       ->capture_default_str();
-  command->add_option("--wrt", arguments->training.parameters,
-                      "names of the weights or inputs to train, with * and ?; otherwise all weights "
-                      "with an axis");
+  command->add_option(
+      "--wrt", arguments->training.parameters,
+      "names of the weights or inputs to train, with * and ?; otherwise all weights "
+      "with an axis");
   command
       ->add_option("--optimizer", arguments->training.optimizer,
                    "sgd, momentum, adam, adamw, or none for gradients as outputs")
@@ -112,8 +114,7 @@ void add_differentiate_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--rules", arguments->rules, "folder of the rules, if not the shipped one");
-  command->callback(
-      [arguments, &exit_code] { exit_code = run_differentiate(*arguments); });
+  command->callback([arguments, &exit_code] { exit_code = run_differentiate(*arguments); });
 }
 
 }  // namespace lemma

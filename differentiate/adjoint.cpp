@@ -174,9 +174,9 @@ class Adjoints {
     }
     std::vector<Expression> bound;
     for (const VariableId variable : node.bound) bound.push_back(place_.of(variable));
-    const Expression first = d.reduce(
-        Kind::minimum_over, other.variables,
-        d.select(other_hit, rank(node, other.variables), d.highest(DataType::i64)));
+    const Expression first =
+        d.reduce(Kind::minimum_over, other.variables,
+                 d.select(other_hit, rank(node, other.variables), d.highest(DataType::i64)));
     return d.select(rank(node, bound) == first, g, zero);
   }
 

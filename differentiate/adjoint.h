@@ -13,8 +13,9 @@ namespace lemma::differentiate {
 
 /// One read of the operand. For all values of the variables, `adjoint` is added to the gradient's element at `indices`.
 struct ReadAdjoint {
-  std::vector<VariableId> variables;  // the axes of the output, and of the reductions around the read
-  std::size_t axes = 0;               // how many of them are axes of the output
+  std::vector<VariableId>
+      variables;         // the axes of the output, and of the reductions around the read
+  std::size_t axes = 0;  // how many of them are axes of the output
   std::vector<Expression> indices;
   Expression adjoint;
 };

@@ -39,9 +39,9 @@ class Backward {
 
  private:
   void note_dependence(const Node& node) {
-    const bool any =
-        std::any_of(node.inputs.begin(), node.inputs.end(),
-                    [&](ValueId input) { return !input.is_none() && depends_[input.v]; });
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      return !input.is_none() && depends_[input.v];
+    });
     if (!any) return;
     for (std::uint32_t i = 0; i < node.output_count; ++i)
       if (is_real(graph_.type(node.output(i)).data_type) &&
@@ -70,9 +70,9 @@ class Backward {
       gradients.push_back(is_leaf ? ValueId::none() : gradients_[output.v]);
       any = any || !gradients.back().is_none();
     }
-    const bool matters =
-        std::any_of(node.inputs.begin(), node.inputs.end(),
-                    [&](ValueId input) { return !input.is_none() && depends_[input.v]; });
+    const bool matters = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      return !input.is_none() && depends_[input.v];
+    });
     if (!any || !matters) return {};
     if (node.kind == NodeKind::opaque)
       return unsupported(fmt::format("{} has no gradient: {}", graph_.opaque(node).name,

@@ -102,15 +102,13 @@ Result<Forward> forward_of(const Instance& in) {
                      gradients = in.attributes.integer(own.gradients);
   if (gradients < 1 || gradients > outputs ||
       static_cast<std::size_t>(gradients) > in.inputs.size())
-    return bad_input(
-        fmt::format("{} gradients for {} outputs and operands", gradients, outputs));
+    return bad_input(fmt::format("{} gradients for {} outputs and operands", gradients, outputs));
   result.output_count = static_cast<std::size_t>(outputs);
   result.operand_count = in.inputs.size() - static_cast<std::size_t>(gradients);
   result.types.assign(in.inputs.begin(),
                       in.inputs.begin() + static_cast<long>(result.operand_count));
   result.attributes = in.attributes;
-  for (const std::string& name : own.all())
-    result.attributes.erase(name);
+  for (const std::string& name : own.all()) result.attributes.erase(name);
   if (result.operand >= result.operand_count ||
       result.types[result.operand].data_type == DataType::undefined)
     return bad_input(fmt::format("there is no operand {}", result.operand));
@@ -125,8 +123,7 @@ Result<Attributes> normalize_gradient(const Instance& in) {
                          complete_attributes(*forward.record, forward.types, forward.attributes,
                                              forward.output_count));
   const OwnAttributes own(level_of(in.attributes));
-  for (const std::string& name : own.all())
-    result.set(name, *in.attributes.find(name));
+  for (const std::string& name : own.all()) result.set(name, *in.attributes.find(name));
   return result;
 }
 
@@ -139,8 +136,8 @@ Result<std::vector<TensorType>> infer_gradient(const Instance& in) {
     if (!in.has(place)) continue;
     if (!is_real(outputs[i].data_type))
       return unsupported(fmt::format("output {} is not of real numbers", i));
-    bool fits = in.type(place) == outputs[i].data_type &&
-                in.rank(place) == outputs[i].shape->size();
+    bool fits =
+        in.type(place) == outputs[i].data_type && in.rank(place) == outputs[i].shape->size();
     for (std::size_t axis = 0; fits && axis < in.rank(place); ++axis)
       fits = in.are_equal(in.shape(place)[axis], (*outputs[i].shape)[axis]);
     if (!fits)
@@ -179,8 +176,8 @@ Result<Composition> compose_alone(const Instance& in, const Forward& forward) {
     }
     (i < forward.operand_count ? result.operands : result.gradients).push_back(value);
   }
-  LEMMA_ASSIGN_OR_RETURN(result.outputs,
-                         forward.record->compose(result.graph, forward.instance(), result.operands));
+  LEMMA_ASSIGN_OR_RETURN(
+      result.outputs, forward.record->compose(result.graph, forward.instance(), result.operands));
   return result;
 }
 
@@ -200,12 +197,10 @@ Result<std::vector<ValueId>> compose_gradient(Graph& graph, const Instance& in,
   LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
                          backward(alone.graph, seeds, leaves, held));
   if (results[0].is_none()) {
-    LEMMA_ASSIGN_OR_RETURN(
-        const ValueId zeros,
-        graph.add("ConstantOfShape", {},
-                  {{"shape", in.shape(forward.operand)},
-                   {"data_type", in.type(forward.operand)},
-                   {"value", 0.0}}));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId zeros, graph.add("ConstantOfShape", {},
+                                                          {{"shape", in.shape(forward.operand)},
+                                                           {"data_type", in.type(forward.operand)},
+                                                           {"value", 0.0}}));
     return std::vector{zeros};
   }
   LEMMA_RETURN_IF_ERROR(alone.graph.add_output("gradient", results[0]));
@@ -257,6 +252,21 @@ void add_operand(const OperatorRecord& op, OperatorInstance& instance) {
   instance.inputs.push_back({});
 }
 
+/// What is tried first for an operator may be integers throughout: the same with real numbers in the operand, and in others
+/// as far as it takes, indices left out.
+std::optional<OperatorInstance> of_reals(const OperatorRecord& op, const OperatorInstance& given,
+                                         std::uint32_t operand) {
+  for (std::size_t kept = 0; kept <= given.inputs.size(); ++kept) {
+    OperatorInstance result = given;
+    for (std::size_t i = 0; i < result.inputs.size(); ++i)
+      if (i == operand || (kept < given.inputs.size() && i != kept &&
+                           result.inputs[i].data_type != DataType::undefined))
+        result.inputs[i].data_type = DataType::f32;
+    if (kept != operand && is_accepted(op, result)) return result;
+  }
+  return std::nullopt;
+}
+
 /// An application of the operator that has the operand; nothing if none is seen.
 std::optional<OperatorInstance> example_of(const OperatorRecord& forward, std::uint32_t operand) {
   OperatorInstance result;
@@ -272,23 +282,18 @@ std::optional<OperatorInstance> example_of(const OperatorRecord& forward, std::u
     result = {graph->input_types(node), node.attributes, node.output_count};
   }
   while (result.inputs.size() <= operand) add_operand(forward, result);
-  // What is tried first may be integers throughout.
-  if (!is_real(result.inputs[operand].data_type)) {
-    result.inputs[operand].data_type = DataType::f32;
-    if (!is_accepted(forward, result)) return std::nullopt;
-  }
-  return result;
+  if (is_real(result.inputs[operand].data_type)) return result;
+  return of_reals(forward, result, operand);
 }
 
 /// An example of the gradient, made of one of the operator.
 void add_example(Texts& kept, const OperatorRecord& forward, std::uint32_t operand) {
   const auto example = example_of(forward, operand);
   if (!example) return;
-  const auto attributes = complete_attributes(forward, example->inputs, example->attributes,
-                                              example->output_count);
+  const auto attributes =
+      complete_attributes(forward, example->inputs, example->attributes, example->output_count);
   if (!attributes) return;
-  const auto outputs =
-      infer_types(forward, {example->inputs, *attributes, example->output_count});
+  const auto outputs = infer_types(forward, {example->inputs, *attributes, example->output_count});
   if (!outputs) return;
   std::vector<std::string> operands;
   for (const TensorType& type : example->inputs)
@@ -313,8 +318,13 @@ void add_example(Texts& kept, const OperatorRecord& forward, std::uint32_t opera
 OperatorRecord gradient_record(const OperatorRecord& forward, std::uint32_t operand) {
   Texts& kept = keep({gradient_name(forward.name, operand),
                       fmt::format("gradient of {} in operand {}", forward.name, operand),
-                      fmt::format("\"{}\"", forward.name), fmt::format("{}", operand),
-                      OwnAttributes(level_of(forward) + 1), {}, {}, {}, {}});
+                      fmt::format("\"{}\"", forward.name),
+                      fmt::format("{}", operand),
+                      OwnAttributes(level_of(forward) + 1),
+                      {},
+                      {},
+                      {},
+                      {}});
   add_example(kept, forward, operand);
   kept.attributes.assign(forward.attributes.begin(), forward.attributes.end());
   kept.attributes.push_back({kept.own.op, AttributeKind::string, kept.op});

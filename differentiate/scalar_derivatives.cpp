@@ -34,9 +34,11 @@ std::optional<Expression> through_function(DefinitionBuilder& d, F function, Exp
     case F::acosh: return g / (d.apply(F::sqrt, x - unit) * d.apply(F::sqrt, x + unit));
     case F::atanh: return g / (unit - x * x);
     case F::erf:
-      return g * (d.real(two_over_root_of_pi, x.type()) *
-                  d.apply(F::exp, d.apply(F::negate, x * x)));
-    default: return std::nullopt;  // none, sign, floor, ceil, round; is_nan and is_infinite have no real result
+      return g *
+             (d.real(two_over_root_of_pi, x.type()) * d.apply(F::exp, d.apply(F::negate, x * x)));
+    default:
+      return std::
+          nullopt;  // none, sign, floor, ceil, round; is_nan and is_infinite have no real result
   }
 }
 

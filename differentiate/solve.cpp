@@ -153,9 +153,8 @@ class Solver {
     while (!rest.empty()) {
       // A digit of size 1 has the weight of the next one.
       const auto next = std::min_element(
-          rest.begin(), rest.end(), [&](const Digit* a, const Digit* b) {
-            return order(*a, weight) < order(*b, weight);
-          });
+          rest.begin(), rest.end(),
+          [&](const Digit* a, const Digit* b) { return order(*a, weight) < order(*b, weight); });
       const Digit& part = **next;
       const Equation& equation = equations_[part.equation];
       if (part.weight != weight || (part.size ? *part.size != equation.size : rest.size() > 1) ||
@@ -355,10 +354,9 @@ class Solver {
       const Expression position = remainder_of(equations_[i]);
       Dimension total = 1;
       for (const VariableId variable : order) total = total * from_.extent(variable);
-      const bool is_whole = equations_[i].left.others.empty() &&
-                            equations_[i].left.constant.is(0) &&
-                            equations_[i].left.variables.size() == order.size() &&
-                            equations_[i].size == total;
+      const bool is_whole =
+          equations_[i].left.others.empty() && equations_[i].left.constant.is(0) &&
+          equations_[i].left.variables.size() == order.size() && equations_[i].size == total;
       if (!is_whole) guards_.push_back(d().in_range(position, total));
       Dimension weight = 1;
       for (const VariableId variable : order) {

@@ -66,8 +66,8 @@ Result<ValueId> Update::moved_by_moments(const std::string& name, ValueId parame
   LEMMA_ASSIGN_OR_RETURN(const ValueId square, state(name + ".square", parameter));
   const double first = options_.first_decay, second = options_.second_decay;
   const ValueId mean_now = c_("Add", {c_.times(first, mean), c_.times(1 - first, gradient)});
-  const ValueId square_now = c_(
-      "Add", {c_.times(second, square), c_.times(1 - second, c_("Mul", {gradient, gradient}))});
+  const ValueId square_now =
+      c_("Add", {c_.times(second, square), c_.times(1 - second, c_("Mul", {gradient, gradient}))});
   LEMMA_RETURN_IF_ERROR(output(name + ".mean.next", mean_now));
   LEMMA_RETURN_IF_ERROR(output(name + ".square.next", square_now));
   const ValueId unbiased = c_("Div", {mean_now, as(correction(first), parameter)});

@@ -1,12 +1,14 @@
 #include "training/spell.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "differentiate/gradient_records.h"
 #include "ir/rebuild.h"
+#include "rule_language/rule_database.h"
 #include "rule_language/substitution_use.h"
 
 namespace lemma::training {
@@ -18,10 +20,9 @@ const RuleTerm* spelled_term(const Substitution& rule) {
   if (rule.left.size() != 1) return nullptr;
   const RuleTerm& term = rule.terms[rule.left[0].v];
   if (term.is_input || !differentiate::is_gradient(record(term.op))) return nullptr;
-  const bool on_inputs =
-      std::all_of(term.operands.begin(), term.operands.end(), [&rule](TermId operand) {
-        return operand.is_none() || rule.terms[operand.v].is_input;
-      });
+  const bool on_inputs = std::all_of(
+      term.operands.begin(), term.operands.end(),
+      [&rule](TermId operand) { return operand.is_none() || rule.terms[operand.v].is_input; });
   return on_inputs ? &term : nullptr;
 }
 
@@ -101,10 +102,17 @@ class Speller {
 
 }  // namespace
 
-std::vector<Substitution> spelling_rules(std::span<const Substitution> rules) {
-  std::vector<Substitution> result;
-  for (const Substitution& rule : rules)
-    if (spelled_term(rule) != nullptr) result.push_back(rule);
+Result<std::vector<Substitution>> spelling_rules(const std::filesystem::path& directory) {
+  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase proved, load_rules(directory / "gradients"));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<OneProofRule> proved_once,
+                         load_one_proof_rules(directory / "gradients"));
+  const std::filesystem::path sampled = directory / "gradients" / "sampled.rules";
+  LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(sampled));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> others,
+                         parse_substitutions(text, sampled.string()));
+  std::vector<Substitution> result(proved.substitutions().begin(), proved.substitutions().end());
+  for (const OneProofRule& other : proved_once) result.push_back(other.rule);
+  std::move(others.begin(), others.end(), std::back_inserter(result));
   return result;
 }
 

@@ -4,8 +4,7 @@
 
 namespace lemma::training {
 
-ValueId Terms::operator()(std::string_view op, std::vector<ValueId> inputs,
-                          Attributes attributes) {
+ValueId Terms::operator()(std::string_view op, std::vector<ValueId> inputs, Attributes attributes) {
   if (error_) return ValueId::none();
   auto added = graph_.add(op, std::move(inputs), std::move(attributes));
   if (added) return *added;

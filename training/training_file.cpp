@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend_onnx/import.h"
+#include "frontend_onnx/weights_as_inputs.h"
 #include "interpreter/constant_operation.h"
 #include "training/spell.h"
 
@@ -22,10 +22,17 @@ Result<TrainingModel> training_model(const std::filesystem::path& file,
   ImportOptions reading;
   reading.evaluate = interpreter::evaluate_on_constants;
   reading.shapes = shapes;
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, reading));
-  LEMMA_ASSIGN_OR_RETURN(TrainingStep step, training_step(model.graph, options));
+  const auto is_weight = [&options](const std::string& name, const TensorType& type,
+                                    bool is_statistic) {
+    return is_trained(options, name, type, !is_statistic);
+  };
+  LEMMA_ASSIGN_OR_RETURN(const ModelWithWeights read,
+                         import_with_weights(file, is_weight, reading));
+  TrainingOptions with_weights = options;
+  with_weights.weights = read.weights;
+  LEMMA_ASSIGN_OR_RETURN(TrainingStep step, training_step(read.model.graph, with_weights));
   LEMMA_ASSIGN_OR_RETURN(Graph spelled, spelled_gradients(step.graph, rules));
-  const int operator_set = std::max(model.envelope.operator_set(), least_operator_set);
+  const int operator_set = std::max(read.model.envelope.operator_set(), least_operator_set);
   return TrainingModel{{std::move(spelled), ModelEnvelope::for_operator_set(operator_set)},
                        std::move(step.parameters),
                        std::move(step.without_gradient)};

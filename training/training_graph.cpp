@@ -36,12 +36,6 @@ class StepBuilder {
     ValueId value;
   };
 
-  bool is_trained(const std::string& name, const TensorType& type, bool is_weight) const {
-    if (name.empty() || !type.is_known() || !is_real(type.data_type)) return false;
-    if (options_.parameters.empty()) return is_weight && type.rank() > 0;
-    return is_like(name, options_.parameters);
-  }
-
   /// The model without its outputs; weights that are trained are inputs.
   Result<void> copy_model() {
     for (const NodeId id : model_.live_nodes()) {
@@ -49,12 +43,11 @@ class StepBuilder {
       const bool is_weight = node.kind == NodeKind::constant;
       if (is_weight || node.kind == NodeKind::input) {
         const ValueId value = node.output();
-        const std::string name =
-            is_weight ? model_.suggested_name(value) : model_.input_name(node);
-        const bool trained = is_trained(name, model_.type(value), is_weight);
+        const std::string name = is_weight ? model_.suggested_name(value) : model_.input_name(node);
+        const bool trained = is_trained(options_, name, model_.type(value),
+                                        is_weight || options_.weights.contains(name));
         if (trained && is_weight) {
-          LEMMA_ASSIGN_OR_RETURN(values_[value.v],
-                                 step_.graph.add_input(name, model_.type(value)));
+          LEMMA_ASSIGN_OR_RETURN(values_[value.v], step_.graph.add_input(name, model_.type(value)));
         } else {
           LEMMA_RETURN_IF_ERROR(copy_node(model_, node, step_.graph, values_));
         }
@@ -88,8 +81,8 @@ class StepBuilder {
   Result<ValueId> cross_entropy(Terms& c, ValueId scores) {
     const TensorType& type = step_.graph.type(scores);
     if (!type.is_known() || !is_real(type.data_type) || type.rank() < 2)
-      return bad_input(fmt::format(
-          "cross-entropy needs scores with the classes on axis 1, not {}", text(type)));
+      return bad_input(
+          fmt::format("cross-entropy needs scores with the classes on axis 1, not {}", text(type)));
     Shape shape = *type.shape;
     shape.erase(shape.begin() + 1);
     LEMMA_ASSIGN_OR_RETURN(const ValueId labels,
@@ -98,9 +91,9 @@ class StepBuilder {
   }
 
   Result<ValueId> loss_output(Terms& c) {
-    const auto output = std::find_if(
-        model_.outputs().begin(), model_.outputs().end(),
-        [&](const GraphOutput& candidate) { return candidate.name == options_.loss; });
+    const auto output =
+        std::find_if(model_.outputs().begin(), model_.outputs().end(),
+                     [&](const GraphOutput& candidate) { return candidate.name == options_.loss; });
     if (output == model_.outputs().end())
       return bad_input(fmt::format(
           "there is no output '{}'; a loss is an output of one element, cross-entropy, or mse",
@@ -124,8 +117,9 @@ class StepBuilder {
     if (options_.loss_scale != 1)
       for (ValueId& gradient : gradients)
         if (!gradient.is_none())
-          gradient = c("Div", {gradient, c.number(options_.loss_scale,
-                                                  step_.graph.type(gradient).data_type)});
+          gradient =
+              c("Div",
+                {gradient, c.number(options_.loss_scale, step_.graph.type(gradient).data_type)});
     LEMMA_RETURN_IF_ERROR(c.result(seed));
     return gradients;
   }
@@ -157,6 +151,13 @@ class StepBuilder {
 
 Result<TrainingStep> training_step(const Graph& model, const TrainingOptions& options) {
   return StepBuilder(model, options).run();
+}
+
+bool is_trained(const TrainingOptions& options, std::string_view name, const TensorType& type,
+                bool is_weight) {
+  if (name.empty() || !type.is_known() || !is_real(type.data_type)) return false;
+  if (options.parameters.empty()) return is_weight && type.rank() > 0;
+  return is_like(name, options.parameters);
 }
 
 bool is_like(std::string_view name, std::string_view pattern) {

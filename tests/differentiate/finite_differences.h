@@ -127,10 +127,9 @@ inline Result<Application> apply(const OperatorRecord& op, const OperatorInstanc
     LEMMA_ASSIGN_OR_RETURN(forward.back(), result.forward.add_input(result.names.back(), type));
     LEMMA_ASSIGN_OR_RETURN(backward.back(), result.backward.add_input(result.names.back(), type));
   }
-  LEMMA_ASSIGN_OR_RETURN(
-      const NodeId node,
-      result.forward.add_operation(operator_named(op.name), forward, instance.attributes,
-                                   instance.output_count));
+  LEMMA_ASSIGN_OR_RETURN(const NodeId node,
+                         result.forward.add_operation(operator_named(op.name), forward,
+                                                      instance.attributes, instance.output_count));
   const Node applied = result.forward.node(node);
   std::size_t gradients = 0;
   for (std::uint32_t i = 0; i < applied.output_count; ++i) {
@@ -146,13 +145,12 @@ inline Result<Application> apply(const OperatorRecord& op, const OperatorInstanc
   backward.resize(backward.size() - applied.output_count + gradients);
   const auto gradient = find_operator(gradient_name(op.name, operand));
   if (!gradient) return unsupported("there is no gradient");
-  LEMMA_ASSIGN_OR_RETURN(const NodeId added,
-                         result.backward.add_operation(
-                             *gradient, backward,
-                             gradient_attributes(op, applied.attributes, applied.output_count,
-                                                 gradients)));
-  LEMMA_RETURN_IF_ERROR(
-      result.backward.add_output("dx", result.backward.node(added).output()));
+  LEMMA_ASSIGN_OR_RETURN(
+      const NodeId added,
+      result.backward.add_operation(
+          *gradient, backward,
+          gradient_attributes(op, applied.attributes, applied.output_count, gradients)));
+  LEMMA_RETURN_IF_ERROR(result.backward.add_output("dx", result.backward.node(added).output()));
   return result;
 }
 
@@ -215,8 +213,7 @@ class Sample {
     return interpreter::run(graph, inputs, options);
   }
 
-  void add(const std::string& name, const TensorType& type,
-           const interpreter::RandomRange& range) {
+  void add(const std::string& name, const TensorType& type, const interpreter::RandomRange& range) {
     interpreter::Sizes sizes;
     for (const Dimension& size : *type.shape) sizes.push_back(size.offset());
     Tensor value = interpreter::random_tensor(type.data_type, sizes, seed_,
@@ -330,8 +327,7 @@ inline OperandReport compare_operand(const OperatorRecord& op,
     if (comparison.outcome == Comparison::Outcome::agrees) {
       ++report.agree;
       bool few = false;
-      for (const Dimension& size : *instance.inputs[operand].shape)
-        few = few || size.offset() <= 1;
+      for (const Dimension& size : *instance.inputs[operand].shape) few = few || size.offset() <= 1;
       if (few) ++report.empty;
     }
   }

@@ -14,7 +14,6 @@
 #include "frontend_onnx/export.h"
 #include "interpreter/random.h"
 #include "interpreter/run.h"
-#include "rule_language/rule_database.h"
 #include "training/spell.h"
 #include "training/training_file.h"
 
@@ -25,29 +24,12 @@ using interpreter::Domain;
 using interpreter::NamedTensor;
 using interpreter::Tensor;
 
-std::filesystem::path rules_folder() {
-  const char* given = std::getenv("LEMMA_RULES");
-  return std::filesystem::path(given == nullptr ? "rules" : given) / "gradients";
-}
-
-std::vector<Substitution> parsed(const std::filesystem::path& file) {
-  const auto text = read_text_file(file);
-  if (!text) {
-    ADD_FAILURE() << text.error().message;
-    return {};
-  }
-  auto rules = parse_substitutions(*text, file.string());
-  if (rules) return *rules;
-  ADD_FAILURE() << rules.error().message;
-  return {};
-}
-
 const std::vector<Substitution>& spellings() {
   static const std::vector<Substitution> rules = [] {
-    std::vector<Substitution> result = parsed(rules_folder() / "substitutions" / "spellings.rules");
-    for (Substitution& rule : parsed(rules_folder() / "sampled.rules"))
-      result.push_back(std::move(rule));
-    return result;
+    const char* folder = std::getenv("LEMMA_RULES");
+    auto result = spelling_rules(folder == nullptr ? "rules" : folder);
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? *result : std::vector<Substitution>();
   }();
   return rules;
 }
@@ -72,8 +54,8 @@ Graph perceptron() {
     return value;
   };
   const ValueId x = *graph.add_input("x", {DataType::f32, Shape{5, 4}});
-  const ValueId first = *graph.add("Gemm", {x, weight("first.weight", {6, 4}), weight("first.bias", {6})},
-                                   {{"transB", 1}});
+  const ValueId first = *graph.add(
+      "Gemm", {x, weight("first.weight", {6, 4}), weight("first.bias", {6})}, {{"transB", 1}});
   const ValueId hidden = *graph.add("Tanh", {first});
   const ValueId scores = *graph.add("MatMul", {hidden, weight("last.weight", {6, 3})});
   const ValueId shifted = *graph.add("Add", {scores, weight("last.bias", {3})});
@@ -89,9 +71,9 @@ std::vector<NamedTensor> inputs_of(const Graph& graph) {
     interpreter::Sizes sizes;
     for (const Dimension& size : *type.shape) sizes.push_back(size.offset());
     const std::string& name = graph.input_name(node);
-    result.push_back({name, interpreter::random_tensor(type.data_type, sizes, 11,
-                                                       interpreter::stream_of(name), {-1, 1, 0, 2},
-                                                       Domain::f64)});
+    result.push_back(
+        {name, interpreter::random_tensor(type.data_type, sizes, 11, interpreter::stream_of(name),
+                                          {-1, 1, 0, 2}, Domain::f64)});
   }
   return result;
 }
@@ -111,8 +93,8 @@ Tensor moved(const Tensor& tensor, std::size_t place, double step) {
   std::vector<double> elements = tensor.reals();
   elements[place] += step;
   Tensor result = Tensor::uninitialized(tensor.data_type(), tensor.sizes(), tensor.domain());
-  std::copy_n(reinterpret_cast<const std::byte*>(elements.data()),
-              elements.size() * sizeof(double), result.writable_bytes().data());
+  std::copy_n(reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(double),
+              result.writable_bytes().data());
   return result;
 }
 
@@ -154,6 +136,46 @@ TEST_P(Losses, HaveTheGradientsOfTheirDifferences) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Training, Losses, testing::Values("cross-entropy", "mse"));
+
+/// Both sides of a spelling without a proof, on operands with few different numbers: what matters is ties.
+TEST(SampledSpellings, AgreeWithDerivedGradients) {
+  struct Case {
+    std::string op;
+    Attributes attributes;
+    Shape x, g;
+  };
+  const auto pool = [](Shape kernel, Shape strides, Shape pads) {
+    return Attributes{{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}};
+  };
+  const std::vector<Case> cases = {
+      {"MaxPoolGradient0", pool({2, 2}, {2, 2}, {0, 0, 0, 0}), {2, 3, 4, 6}, {2, 3, 2, 3}},
+      {"MaxPoolGradient0", pool({3, 3}, {2, 1}, {1, 1, 1, 1}), {1, 2, 5, 4}, {1, 2, 3, 4}},
+      {"MaxPoolGradient0", pool({3}, {1}, {1, 0}), {2, 1, 7}, {2, 1, 6}},
+      {"MaxPoolGradient0", pool({1, 2}, {3, 2}, {0, 0, 0, 0}), {0, 3, 4, 4}, {0, 3, 2, 2}},
+      {"ReduceMaxGradient0", {{"axes", Integers{1}}, {"keepdims", 1}}, {3, 5, 2}, {3, 1, 2}},
+      {"ReduceMaxGradient0", {{"axes", Integers{0}}, {"keepdims", 1}}, {1}, {1}}};
+  for (const Case& given : cases)
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      Graph graph;
+      const ValueId x = *graph.add_input("x", {DataType::f32, given.x}),
+                    g = *graph.add_input("g", {DataType::f32, given.g});
+      ASSERT_TRUE(graph.add_output("dx", *graph.add(given.op, {x, g}, given.attributes)));
+      const auto spelled = spelled_gradients(graph, spellings());
+      ASSERT_TRUE(spelled) << spelled.error().message;
+      expect_spelled(*spelled);
+      std::vector<NamedTensor> inputs;
+      for (const auto& [name, shape] : {std::pair("x", given.x), std::pair("g", given.g)}) {
+        interpreter::Sizes sizes;
+        for (const Dimension& size : shape) sizes.push_back(size.offset());
+        std::vector<double> elements =
+            interpreter::random_tensor(DataType::f64, sizes, seed, name[0], {-2, 2}).reals();
+        for (double& element : elements) element = std::floor(element);
+        inputs.push_back({name, Tensor::from_reals(DataType::f32, sizes, elements)});
+      }
+      EXPECT_EQ(run(graph, inputs).at("dx").reals(), run(*spelled, inputs).at("dx").reals())
+          << given.op;
+    }
+}
 
 TEST(Optimizers, MoveAsTheirFormulasSay) {
   for (const Optimizer optimizer :
