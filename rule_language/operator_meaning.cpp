@@ -1,5 +1,6 @@
 #include "rule_language/operator_meaning.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -172,7 +173,12 @@ class OperatorMeaning {
       visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
     }
     if (accepted_ == 0) return "";
-    for (const OperatorId part : parts_) {
+    // Ids of operators that are made on demand are in the order in which they were made.
+    std::vector<OperatorId> parts(parts_.begin(), parts_.end());
+    std::sort(parts.begin(), parts.end(), [](OperatorId a, OperatorId b) {
+      return lemma::record(a).name < lemma::record(b).name;
+    });
+    for (const OperatorId part : parts) {
       if (lemma::record(part).name == record_.name) continue;  // a recurrence over fewer steps
       if (meaning_digest(part).empty()) return "";
       append(text_, "\npart");
@@ -238,7 +244,7 @@ class OperatorMeaning {
   const OperatorRecord& record_;
   std::string text_;
   std::size_t accepted_ = 0;    // instances whose meaning the text has
-  std::set<OperatorId> parts_;  // in the order of names
+  std::set<OperatorId> parts_;
 };
 
 /// What was computed, by position in a table. Nobody waits while another one computes: two may then
