@@ -243,7 +243,7 @@ class OperatorMeaning {
 
   const OperatorRecord& record_;
   std::string text_;
-  std::size_t accepted_ = 0;    // instances whose meaning the text has
+  std::size_t accepted_ = 0;  // instances whose meaning the text has
   std::set<OperatorId> parts_;
 };
 

@@ -55,8 +55,7 @@ void expect_proved(const std::vector<Substitution>& rules, std::size_t step) {
 
 TEST(Spellings, AreProved) {
   for (const char* folder : {"substitutions", "one_proof"})
-    expect_proved(rules_of(gradients_folder() / folder / "spellings.rules"),
-                  proves_all() ? 1 : 9);
+    expect_proved(rules_of(gradients_folder() / folder / "spellings.rules"), proves_all() ? 1 : 9);
 }
 
 TEST(Spellings, HaveBothProofsOnRecord) {
