@@ -152,8 +152,6 @@ add_operators("ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd Reduc
               (1, 1), shapes.infer_reduction, REDUCTION)
 add_operators("LogSoftmax Softmax", (1, 1), shapes.infer_along_axis, AXIS)
 add_operators("Elu", (1, 1), elementwise_rule(REAL), {"alpha": ("real", 1.0)})
-add_operators("Gather", (2, 2), indexing.infer_gather, {"axis": ("integer", 0)})
-add_operators("GatherElements", (2, 2), indexing.infer_gather_elements, {"axis": ("integer", 0)})
 add_operators("ScatterElements", (3, 3), indexing.infer_scatter_elements,
               {"axis": ("integer", 0), "reduction": ("string", '"none"')})
 add_operators("ScatterND", (3, 3), indexing.infer_scatter_nd, {"reduction": ("string", '"none"')})
@@ -165,6 +163,13 @@ add_operators("NegativeLogLikelihoodLoss", (2, 3), indexing.infer_negative_log_l
 
 # Gradients (docs/gradients.md): `ConvGradient1` is that of Conv in its operand 1. Its operands are those of Conv, then
 # the gradients of the outputs; its attributes those of Conv and four of its own.
+
+# Only their gradients are known: of themselves it would have to be seen where they read outside.
+GATHERS = {
+    "Gather": Operator((2, 2), indexing.infer_gather, {"axis": ("integer", 0)}),
+    "GatherElements": Operator((2, 2), indexing.infer_gather_elements, {"axis": ("integer", 0)}),
+}
+
 
 def gradient_rule(known, operand):
     def infer(operands, attributes, _, conditions):
@@ -197,9 +202,11 @@ class Operators(dict):
     def gradient(self, name):
         parts = re.fullmatch(r"(\w+)Gradient(0|[1-9][0-9]*)", name)
         # A gradient of a gradient has attributes with numbers, which no rule has.
-        if parts is None or not super().__contains__(parts[1]) or "Gradient" in parts[1]:
+        if parts is None or "Gradient" in parts[1]:
             return None
-        known, operand = self[parts[1]], int(parts[2])
+        known, operand = self.get(parts[1]) or GATHERS.get(parts[1]), int(parts[2])
+        if known is None:
+            return None
         return Operator((known.operands[0], MANY), gradient_rule(known, operand),
                         {**known.attributes, "gradient_of": ("string", f'"{parts[1]}"'),
                          "gradient_operand": ("integer", operand), "gradient_outputs": ("integer", 1),
