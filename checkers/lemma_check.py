@@ -67,6 +67,12 @@ def read_operators(file):
     return {part.split("\n", 1)[0][3:]: part.rstrip("\n") + "\n" for part in parts[1:]}
 
 
+def read_all_operators(file, axioms):
+    """With those of operators.md beside the folder of axioms: what axioms there are about that docs/operators.md lacks."""
+    own = pathlib.Path(axioms).resolve().parent / "operators.md"
+    return {**(read_operators(own) if own.exists() else {}), **read_operators(file)}
+
+
 def read_classes(axioms):
     """What each axiom does to rounding: lines "AXIOM CLASS" beside the folder of axioms."""
     file = pathlib.Path(axioms).resolve().parent / "axioms.rounding"
@@ -135,7 +141,7 @@ def main():
         missing = [file for file in files if not file.is_file()]
         demand(not missing, f"there is no file '{missing[0] if missing else ''}'")
         texts = {name: axiom.text() for name, axiom in axioms.items()}
-        LIBRARY = (axioms, texts, read_operators(arguments.operators),
+        LIBRARY = (axioms, texts, read_all_operators(arguments.operators, arguments.axioms),
                    read_classes(arguments.axioms),
                    None if arguments.no_axiom_records else
                    axioms_with_records(arguments.axioms, texts))

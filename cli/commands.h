@@ -15,6 +15,8 @@ void add_compare_command(CLI::App& application, ExitCode& exit_code);
 void add_compile_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma diff A.onnx B.onnx`: what differs between two files.
 void add_diff_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma differentiate MODEL -o TRAIN.onnx`: a step of training as a model.
+void add_differentiate_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma emit MODEL -o DIR`: a model as source with a static schedule.
 void add_emit_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma extract EGRAPH.json`: the cheapest selection from an e-graph in the community's format.

@@ -80,6 +80,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_run_command(application, exit_code);
   lemma::add_compare_command(application, exit_code);
   lemma::add_diff_command(application, exit_code);
+  lemma::add_differentiate_command(application, exit_code);
   lemma::add_emit_command(application, exit_code);
   lemma::add_compile_command(application, exit_code);
   lemma::add_extract_command(application, exit_code);

@@ -136,7 +136,10 @@ ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
   form_of_.push_back(form);
   stamp_of_.push_back(clock_);
   list_entries_ += 2 + canonical.size();
-  if (node.kind == ENodeKind::operation) operator_nodes_[node.op.v].push_back(id);
+  if (node.kind == ENodeKind::operation) {
+    if (node.op.v >= operator_nodes_.size()) operator_nodes_.resize(node.op.v + std::size_t{1});
+    operator_nodes_[node.op.v].push_back(id);
+  }
   if (observes(form)) observers_.push_back(id);
   if (node.kind == ENodeKind::projection) projections_.push_back(id);
   return id;

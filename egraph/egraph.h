@@ -131,7 +131,10 @@ class EGraph {
   bool may_have_parent(ClassId id, ENodeKind kind, OperatorId op) const {
     return (at(id).parent_kinds & kind_bit(kind, op)) != 0;
   }
-  const std::vector<ENodeId>& nodes_of(OperatorId op) const { return operator_nodes_[op.v]; }
+  const std::vector<ENodeId>& nodes_of(OperatorId op) const {
+    static const std::vector<ENodeId> none;
+    return op.v < operator_nodes_.size() ? operator_nodes_[op.v] : none;
+  }
   const std::vector<ENodeId>& projections() const { return projections_; }
 
   TypeId type_id(ClassId id) const { return at(find(id)).type; }

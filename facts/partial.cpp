@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -236,7 +237,7 @@ class Meanings {
  public:
   /// With what the parts mean. Compositions are of operators that may be composed again.
   const Meaning& whole(OperatorId op) {
-    Entry& entry = entries_[op.v];
+    Entry& entry = entry_of(op);
     std::call_once(entry.whole_found, [&] {
       std::vector<OperatorId> reached = {op};
       entry.whole = own(op);
@@ -257,12 +258,20 @@ class Meanings {
   };
 
   const Meaning& own(OperatorId op) {
-    Entry& entry = entries_[op.v];
+    Entry& entry = entry_of(op);
     std::call_once(entry.own_found, [&] { entry.own = meaning_of(op); });
     return entry.own;
   }
 
+  Entry& entry_of(OperatorId op) {
+    if (op.v < entries_.size()) return entries_[op.v];
+    const std::lock_guard lock(mutex_);
+    return made_[op];
+  }
+
   std::vector<Entry> entries_ = std::vector<Entry>(all_operators().size());
+  std::mutex mutex_;
+  std::map<OperatorId, Entry> made_;  // of operators that are made on demand
 };
 
 const Meaning& known_meaning(OperatorId op) {

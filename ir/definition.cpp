@@ -276,6 +276,20 @@ Expression DefinitionBuilder::reduce(ExpressionKind kind, std::vector<Expression
   return add(std::move(node));
 }
 
+Expression DefinitionBuilder::like(const ExpressionNode& node,
+                                   const std::vector<Expression>& operands) {
+  assert(node.kind != Kind::index && !is_reduction(node.kind));
+  if (operands.size() == 2 && node.kind != Kind::read)
+    return node.kind == Kind::logical_and  ? operands[0] && operands[1]
+           : node.kind == Kind::logical_or ? operands[0] || operands[1]
+                                           : binary(node.kind, operands[0], operands[1]);
+  if (node.kind == Kind::select) return select(operands[0], operands[1], operands[2]);
+  ExpressionNode copy = node;
+  copy.operands.clear();
+  for (const Expression& operand : operands) copy.operands.push_back(operand.id());
+  return add(std::move(copy));
+}
+
 Expression DefinitionBuilder::in_range(Expression index, const Dimension& extent) {
   const ExpressionNode& known = node(index.id());
   if (known.kind == Kind::index && definition_.extent(known.variable) == extent)

@@ -227,6 +227,9 @@ class DefinitionBuilder {
   Expression sum(std::vector<Expression> variables, Expression body) {
     return reduce(ExpressionKind::sum, std::move(variables), body);
   }
+  /// The same step as a node of another definition, on other operands. No variable, extent or reduction, which are made
+  /// by the functions above.
+  Expression like(const ExpressionNode& node, const std::vector<Expression>& operands);
   /// 0 <= index < extent, each half only where it is not obviously true.
   Expression in_range(Expression index, const Dimension& extent);
 
@@ -235,6 +238,8 @@ class DefinitionBuilder {
   Definition finish() &&;
 
   const ExpressionNode& node(ExpressionId id) const { return definition_.nodes_[id.v]; }
+  /// The handle on a node of this builder.
+  Expression expression(ExpressionId id) { return {this, id}; }
 
  private:
   friend Expression operator!(Expression a);

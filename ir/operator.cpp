@@ -1,7 +1,12 @@
 #include "ir/operator.h"
 
 #include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <string>
 
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
@@ -63,14 +68,62 @@ bool Instance::divides(const Dimension& divisor, const Dimension& size) const {
          !divisor.is_constant() || !size.is_constant() || exact_div(size, divisor);
 }
 
-const OperatorRecord& record(OperatorId id) { return all_operators()[id.v]; }
+namespace {
+
+/// The operators that were made on demand. They are read without a lock: a place is filled before its id is known.
+class MadeOperators {
+ public:
+  const OperatorRecord& operator[](std::size_t place) const { return *records_[place]; }
+  std::size_t size() const { return size_.load(); }
+
+  std::optional<OperatorId> find(std::string_view name) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = ids_.find(name); known != ids_.end()) return known->second;
+    }
+    // Making one may ask for others.
+    std::optional<OperatorRecord> made = made_operator(name);
+    if (!made) return std::nullopt;
+    const std::lock_guard lock(mutex_);
+    if (const auto known = ids_.find(name); known != ids_.end()) return known->second;
+    const std::size_t place = size_.load();
+    if (place == records_.size()) return std::nullopt;
+    records_[place] = std::make_unique<OperatorRecord>(*made);
+    size_.store(place + 1);
+    const OperatorId id{static_cast<std::uint16_t>(all_operators().size() + place)};
+    ids_.emplace(std::string(name), id);
+    return id;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 16'384;
+  std::mutex mutex_;
+  std::atomic<std::size_t> size_ = 0;
+  std::vector<std::unique_ptr<OperatorRecord>> records_ =
+      std::vector<std::unique_ptr<OperatorRecord>>(capacity);
+  std::map<std::string, OperatorId, std::less<>> ids_;
+};
+
+MadeOperators& made_operators() {
+  static MadeOperators operators;
+  return operators;
+}
+
+}  // namespace
+
+const OperatorRecord& record(OperatorId id) {
+  const auto table = all_operators();
+  return id.v < table.size() ? table[id.v] : made_operators()[id.v - table.size()];
+}
+
+std::size_t operator_id_limit() { return all_operators().size() + made_operators().size(); }
 
 std::optional<OperatorId> find_operator(std::string_view name) {
   const auto table = all_operators();
   auto where = std::lower_bound(
       table.begin(), table.end(), name,
       [](const OperatorRecord& record, std::string_view key) { return record.name < key; });
-  if (where == table.end() || where->name != name) return std::nullopt;
+  if (where == table.end() || where->name != name) return made_operators().find(name);
   return OperatorId{static_cast<std::uint16_t>(where - table.begin())};
 }
 

@@ -169,7 +169,8 @@ constexpr bool is_complete(std::span<const OperatorRecord> records) {
   return true;
 }
 
-/// Position in the table of all operators, which is sorted by name.
+/// Position in the table of all operators, which is sorted by name; behind its end are those that were made on demand,
+/// in the order in which they were first asked for.
 struct OperatorId {
   std::uint16_t v = 0;
   friend auto operator<=>(OperatorId, OperatorId) = default;
@@ -182,7 +183,12 @@ struct OperatorId {
 /// Sorted by name. Made in operators/.
 std::span<const OperatorRecord> all_operators();
 const OperatorRecord& record(OperatorId id);
-/// Nothing for an unknown name.
+/// The record of an operator that is made on demand from others, as gradients are; nothing if the name means none.
+/// What the record points to stays. Made in differentiate/.
+std::optional<OperatorRecord> made_operator(std::string_view name);
+/// Ids of all operators that there are now, made ones too, are below.
+std::size_t operator_id_limit();
+/// Nothing for an unknown name. A name of an operator that is made on demand has it made.
 std::optional<OperatorId> find_operator(std::string_view name);
 /// The operator of a name in our own code: an unknown one is a broken invariant.
 OperatorId operator_named(std::string_view name);

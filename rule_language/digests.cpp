@@ -1,6 +1,6 @@
 #include "rule_language/digests.h"
 
-#include <set>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -23,16 +23,16 @@ const std::string& Digests::of_operator(OperatorId op) {
 }
 
 std::vector<std::string> Digests::lines_about(std::span<const Substitution* const> used) {
-  std::set<OperatorId> operators;  // in the order of names
+  std::map<std::string_view, OperatorId> operators;
   std::map<std::string, const Substitution*> axioms;
   for (const Substitution* rule : used) {
     if (rule->is_axiom) axioms[rule->name] = rule;
     for (const RuleTerm& term : rule->terms)
-      if (!term.is_input) operators.insert(term.op);
+      if (!term.is_input) operators.emplace(record(term.op).name, term.op);
   }
   std::vector<std::string> result;
-  for (const OperatorId op : operators)
-    result.push_back(fmt::format("operator {} {}", record(op).name, of_operator(op)));
+  for (const auto& [name, op] : operators)
+    result.push_back(fmt::format("operator {} {}", name, of_operator(op)));
   for (const auto& [name, axiom] : axioms)
     result.push_back(fmt::format("axiom {} {}", name, of_substitution(*axiom)));
   return result;

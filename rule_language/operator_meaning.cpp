@@ -1,5 +1,6 @@
 #include "rule_language/operator_meaning.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -13,6 +14,7 @@
 
 #include "base/sha256.h"
 #include "facts/operator_instances.h"
+#include "ir/derived_operator.h"
 #include "ir/graph.h"
 
 namespace lemma {
@@ -165,9 +167,18 @@ class OperatorMeaning {
 
   std::string digest() {
     append(text_, record_.name);
-    visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
+    if (const auto derived = derived_operator(record_)) {
+      if (!add_derived(*derived)) return "";
+    } else {
+      visit_instances(record_, [this](const OperatorInstance& instance) { return add(instance); });
+    }
     if (accepted_ == 0) return "";
-    for (const OperatorId part : parts_) {
+    // Ids of operators that are made on demand are in the order in which they were made.
+    std::vector<OperatorId> parts(parts_.begin(), parts_.end());
+    std::sort(parts.begin(), parts.end(), [](OperatorId a, OperatorId b) {
+      return lemma::record(a).name < lemma::record(b).name;
+    });
+    for (const OperatorId part : parts) {
       if (lemma::record(part).name == record_.name) continue;  // a recurrence over fewer steps
       if (meaning_digest(part).empty()) return "";
       append(text_, "\npart");
@@ -178,6 +189,17 @@ class OperatorMeaning {
   }
 
  private:
+  /// The meaning of the operator that it is made of covers all instances; examples show how it is made.
+  bool add_derived(const DerivedOperator& derived) {
+    const std::string& origin = meaning_digest(derived.from);
+    if (origin.empty()) return false;
+    append(text_, derived.way);
+    append(text_, origin);
+    for (const OperatorExample& example : record_.examples)
+      if (const auto instance = read_example(record_, example)) add(*instance);
+    return true;
+  }
+
   /// Refused instances count as well: that they are is a constraint. Which instance it is follows from
   /// the position: the family is the same as long as the same ones are accepted.
   bool add(const OperatorInstance& given) {
@@ -221,8 +243,8 @@ class OperatorMeaning {
 
   const OperatorRecord& record_;
   std::string text_;
-  std::size_t accepted_ = 0;    // instances whose meaning the text has
-  std::set<OperatorId> parts_;  // in the order of names
+  std::size_t accepted_ = 0;  // instances whose meaning the text has
+  std::set<OperatorId> parts_;
 };
 
 /// What was computed, by position in a table. Nobody waits while another one computes: two may then

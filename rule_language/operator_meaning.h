@@ -6,6 +6,9 @@
 // the definition. For a composition it covers the composed graph and the meanings of its operators.
 // Proof records contain these digests, so that a proof is valid only for the same meaning.
 //
+// An operator that is made on demand (ir/derived_operator.h) has the digest of what it is made of, with the way in which it
+// is made and its version, and of its examples.
+//
 // An operator without an accepted instance, or composed of one, has no digest: nobody would see that its meaning
 // changes. No proof about it is recorded or accepted. Its record needs examples (OperatorRecord::examples).
 //

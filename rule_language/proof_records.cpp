@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -45,14 +46,14 @@ void collect_functions(const Substitution& rule, std::set<std::string_view>& nam
 
 /// "operator NAME DIGEST" and "function NAME DIGEST" for all that occur, sorted.
 std::string meanings(const Substitution& rule) {
-  std::set<OperatorId> operators;  // in the order of names
+  std::map<std::string_view, OperatorId> operators;
   for (const RuleTerm& term : rule.terms)
-    if (!term.is_input) operators.insert(term.op);
+    if (!term.is_input) operators.emplace(record(term.op).name, term.op);
   std::set<std::string_view> functions;
   collect_functions(rule, functions);
   std::string result;
-  for (const OperatorId op : operators)
-    result += fmt::format("operator {} {}\n", record(op).name, meaning_digest(op));
+  for (const auto& [name, op] : operators)
+    result += fmt::format("operator {} {}\n", name, meaning_digest(op));
   for (const std::string_view name : functions)
     if (const AttributeFunction* function = find_attribute_function(name))
       result += fmt::format("function {} {}\n", name, meaning_digest(*function));

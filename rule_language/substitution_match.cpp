@@ -1,6 +1,8 @@
 // Finding the values of a rule's variables from types and attributes.
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "ir/attribute_conversion.h"
@@ -165,21 +167,33 @@ class Solver {
   Target target_;
 };
 
+using Defaults = std::vector<std::optional<AttributeValue>>;
+
+Defaults parsed_defaults(const OperatorRecord& operator_record) {
+  Defaults defaults;
+  for (const AttributeSpecification& s : operator_record.attributes) {
+    const auto value = parse_attribute_value(s.kind, s.default_text);
+    const bool is_default = s.default_text != "required" && s.default_text != "optional";
+    defaults.push_back(is_default && value ? std::optional(*value) : std::nullopt);
+  }
+  return defaults;
+}
+
 /// Defaults of every attribute, by operator and position; nothing where there is none.
-const std::vector<std::optional<AttributeValue>>& defaults_of(OperatorId op) {
+const Defaults& defaults_of(OperatorId op) {
   static const auto table = [] {
-    std::vector<std::vector<std::optional<AttributeValue>>> result;
-    for (const OperatorRecord& operator_record : all_operators()) {
-      auto& defaults = result.emplace_back();
-      for (const AttributeSpecification& s : operator_record.attributes) {
-        const auto value = parse_attribute_value(s.kind, s.default_text);
-        const bool is_default = s.default_text != "required" && s.default_text != "optional";
-        defaults.push_back(is_default && value ? std::optional(*value) : std::nullopt);
-      }
-    }
+    std::vector<Defaults> result;
+    for (const OperatorRecord& operator_record : all_operators())
+      result.push_back(parsed_defaults(operator_record));
     return result;
   }();
-  return table[op.v];
+  if (op.v < table.size()) return table[op.v];
+  static std::mutex mutex;
+  static std::map<OperatorId, Defaults> made;
+  const std::lock_guard lock(mutex);
+  const auto [entry, is_new] = made.try_emplace(op);
+  if (is_new) entry->second = parsed_defaults(record(op));
+  return entry->second;
 }
 
 bool has_variables(const RuleExpression& expression) {

@@ -44,7 +44,7 @@ bool is_for(const Substitution& rule, const RuleTarget& target) {
 std::vector<Substitution> relevant_rules(const Graph& graph, std::span<const Substitution> given,
                                          const RuleTarget& target) {
   std::vector<Substitution> rules = with_roles(given);
-  std::vector<bool> present(all_operators().size(), false);
+  std::vector<bool> present(operator_id_limit(), false);
   for (const NodeId id : graph.live_nodes())
     if (graph.node(id).kind == NodeKind::operation) present[graph.node(id).op.v] = true;
   std::vector<bool> chosen(rules.size(), false);

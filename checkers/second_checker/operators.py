@@ -2,12 +2,13 @@
 (docs/operators.md), and the shape rule. A rule with another operator is refused."""
 
 import math
+import re
 
-from second_checker import blocks, fusions, shapes, windows
+from second_checker import blocks, fusions, indexing, shapes, windows
 from second_checker.reals import as_real
 from second_checker.shapes import ANY, BOOLEAN, elementwise_rule, NUMERIC, REAL
-from second_checker.sizes import ONE
-from second_checker.values import as_integer, as_integers, as_list, as_reals, as_size, as_string, as_type
+from second_checker.sizes import demand, ONE, ZERO
+from second_checker.values import as_integer, as_integers, as_list, as_reals, as_size, as_string, as_type, REAL_TYPES
 
 REQUIRED, OPTIONAL = "required", "optional"
 MANY = 1000
@@ -150,3 +151,66 @@ add_operators("GlobalAveragePool GlobalMaxPool", (1, 1), windows.infer_global_po
 add_operators("ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare",
               (1, 1), shapes.infer_reduction, REDUCTION)
 add_operators("LogSoftmax Softmax", (1, 1), shapes.infer_along_axis, AXIS)
+add_operators("Elu", (1, 1), elementwise_rule(REAL), {"alpha": ("real", 1.0)})
+add_operators("ScatterElements", (3, 3), indexing.infer_scatter_elements,
+              {"axis": ("integer", 0), "reduction": ("string", '"none"')})
+add_operators("ScatterND", (3, 3), indexing.infer_scatter_nd, {"reduction": ("string", '"none"')})
+add_operators("Range", (0, 0), indexing.infer_range,
+              {"data_type": ("type", "i64"), "delta": ("integer", 1), "limit": ("size", REQUIRED), "start": ("size", ZERO)})
+add_operators("NegativeLogLikelihoodLoss", (2, 3), indexing.infer_negative_log_likelihood,
+              {"ignore_index": ("integer", OPTIONAL), "reduction": ("string", '"mean"')})
+
+
+# Gradients (docs/gradients.md): `ConvGradient1` is that of Conv in its operand 1. Its operands are those of Conv, then
+# the gradients of the outputs; its attributes those of Conv and four of its own.
+
+# Only their gradients are known: of themselves it would have to be seen where they read outside.
+GATHERS = {
+    "Gather": Operator((2, 2), indexing.infer_gather, {"axis": ("integer", 0)}),
+    "GatherElements": Operator((2, 2), indexing.infer_gather_elements, {"axis": ("integer", 0)}),
+}
+
+
+def gradient_rule(known, operand):
+    def infer(operands, attributes, _, conditions):
+        count = attributes["gradients"]
+        demand(1 <= count <= len(operands), "there are not as many gradients")
+        forward, gradients = operands[:-count], operands[-count:]
+        demand(operand < len(forward) and forward[operand] is not None, "there is no such operand")
+        demand(forward[operand][0] in REAL_TYPES, "an operand that is not of real numbers")
+        results = known.infer(list(forward), attributes, attributes["gradient_outputs"], conditions)
+        for gradient, (kind, shape) in zip(gradients, results):
+            if gradient is None:
+                continue
+            demand(gradient[0] == kind and len(gradient[1]) == len(shape), "a gradient of another type")
+            for one, other in zip(gradient[1], shape):
+                conditions.equal(one, other)
+        return [forward[operand]]
+    return infer
+
+
+class Operators(dict):
+    """With the gradients of all, which are made when they are asked for."""
+
+    def __contains__(self, name):
+        return super().__contains__(name) or self.gradient(name) is not None
+
+    def __missing__(self, name):
+        self[name] = self.gradient(name)
+        return self[name]
+
+    def gradient(self, name):
+        parts = re.fullmatch(r"(\w+)Gradient(0|[1-9][0-9]*)", name)
+        # A gradient of a gradient has attributes with numbers, which no rule has.
+        if parts is None or "Gradient" in parts[1]:
+            return None
+        known, operand = self.get(parts[1]) or GATHERS.get(parts[1]), int(parts[2])
+        if known is None:
+            return None
+        return Operator((known.operands[0], MANY), gradient_rule(known, operand),
+                        {**known.attributes, "gradient_of": ("string", f'"{parts[1]}"'),
+                         "gradient_operand": ("integer", operand), "gradient_outputs": ("integer", 1),
+                         "gradients": ("integer", 1)})
+
+
+OPERATORS = Operators(OPERATORS)

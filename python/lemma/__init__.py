@@ -5,6 +5,7 @@
 Models are paths, bytes or `onnx.ModelProto`, and come back as they came in. docs/python.md has examples.
 """
 
+from ._differentiate import differentiate
 from ._errors import CheckError, Error, InputError, InternalError, UnsupportedError
 from ._look import Difference, Inspection, diff, inspect, profile, text_of
 from ._optimize import Result, Step, optimize, optimize_all, simplify, simplify_all
@@ -35,6 +36,7 @@ __all__ = [
     "Verdict",
     "compile",
     "diff",
+    "differentiate",
     "inspect",
     "optimize",
     "optimize_all",
