@@ -48,6 +48,13 @@ Result<training::TrainingModel> written_step(const DifferentiateArguments& argum
       training::TrainingModel step,
       training::training_model(arguments.model, shapes, arguments.training, rules));
   LEMMA_RETURN_IF_ERROR(export_model(step.model, arguments.output));
+  LEMMA_ASSIGN_OR_RETURN(const auto without_proof,
+                         training::spellings_without_proof(rules_directory));
+  for (const Substitution& rule : without_proof)
+    if (step.rules.contains(rule.name))
+      std::cerr << fmt::format(
+          "lemma: note: the rule {} has no proof; it is compared on samples (docs/gradients.md)\n",
+          rule.name);
   return step;
 }
 

@@ -28,7 +28,7 @@ const RuleTerm* spelled_term(const Substitution& rule) {
 
 class Speller {
  public:
-  explicit Speller(std::span<const Substitution> rules) {
+  Speller(std::span<const Substitution> rules, std::set<std::string>* used) : used_(used) {
     for (const Substitution& rule : rules)
       if (const RuleTerm* term = spelled_term(rule)) by_operator_[term->op].push_back(&rule);
   }
@@ -40,8 +40,10 @@ class Speller {
     any_ = true;
     if (const auto rules = by_operator_.find(node.op); rules != by_operator_.end())
       for (const Substitution* rule : rules->second)
-        if (const auto use = match(target, *rule, node, inputs))
+        if (const auto use = match(target, *rule, node, inputs)) {
+          if (used_ != nullptr) used_->insert(rule->name);
           return instantiate(*rule, rule->right, use->inputs, use->bindings, target);
+        }
     return composed(target, node, inputs);
   }
 
@@ -97,29 +99,34 @@ class Speller {
   }
 
   std::map<OperatorId, std::vector<const Substitution*>> by_operator_;
+  std::set<std::string>* used_;
   bool any_ = false;
 };
 
 }  // namespace
 
+Result<std::vector<Substitution>> spellings_without_proof(const std::filesystem::path& directory) {
+  const std::filesystem::path sampled = directory / "gradients" / "sampled.rules";
+  LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(sampled));
+  return parse_substitutions(text, sampled.string());
+}
+
 Result<std::vector<Substitution>> spelling_rules(const std::filesystem::path& directory) {
   LEMMA_ASSIGN_OR_RETURN(const RuleDatabase proved, load_rules(directory / "gradients"));
   LEMMA_ASSIGN_OR_RETURN(const std::vector<OneProofRule> proved_once,
                          load_one_proof_rules(directory / "gradients"));
-  const std::filesystem::path sampled = directory / "gradients" / "sampled.rules";
-  LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(sampled));
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> others,
-                         parse_substitutions(text, sampled.string()));
+  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> others, spellings_without_proof(directory));
   std::vector<Substitution> result(proved.substitutions().begin(), proved.substitutions().end());
   for (const OneProofRule& other : proved_once) result.push_back(other.rule);
   std::move(others.begin(), others.end(), std::back_inserter(result));
   return result;
 }
 
-Result<Graph> spelled_gradients(const Graph& graph, std::span<const Substitution> rules) {
+Result<Graph> spelled_gradients(const Graph& graph, std::span<const Substitution> rules,
+                                std::set<std::string>* used) {
   // Gradients of compositions are gradients of simpler operators; the limit only stops a cycle among rules.
   constexpr int limit = 64;
-  Speller speller(rules);
+  Speller speller(rules, used);
   Graph current = graph;
   for (int round = 0; round < limit; ++round) {
     LEMMA_ASSIGN_OR_RETURN(

@@ -31,11 +31,13 @@ Result<TrainingModel> training_model(const std::filesystem::path& file,
   TrainingOptions with_weights = options;
   with_weights.weights = read.weights;
   LEMMA_ASSIGN_OR_RETURN(TrainingStep step, training_step(read.model.graph, with_weights));
-  LEMMA_ASSIGN_OR_RETURN(Graph spelled, spelled_gradients(step.graph, rules));
+  std::set<std::string> used;
+  LEMMA_ASSIGN_OR_RETURN(Graph spelled, spelled_gradients(step.graph, rules, &used));
   const int operator_set = std::max(read.model.envelope.operator_set(), least_operator_set);
   return TrainingModel{{std::move(spelled), ModelEnvelope::for_operator_set(operator_set)},
                        std::move(step.parameters),
-                       std::move(step.without_gradient)};
+                       std::move(step.without_gradient),
+                       std::move(used)};
 }
 
 }  // namespace lemma::training

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 
@@ -16,6 +17,7 @@ namespace lemma::training {
 struct TrainingModel {
   OnnxModel model;
   std::vector<std::string> parameters, without_gradient;  // as in TrainingStep
+  std::set<std::string> rules;                            // that spelled gradients, by name
 };
 
 /// Reads the model and makes a step of training of it, in operators of ONNX. `shapes` replace those of inputs.

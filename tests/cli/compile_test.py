@@ -174,6 +174,20 @@ class Compile(unittest.TestCase):
             self.assertTrue(pathlib.Path(file).is_file())
         self.assertTrue(all(name.startswith("task_program_") for name in self.visible(part["library"])))
 
+    def test_long_sums_of_integers_are_exact(self):
+        u8, i8, i32 = 2, 3, 6  # in ONNX
+        model = self.write("integers.onnx", [node("MatMulInteger", ["x", "w"], ["y"])],
+                           [("x", tensor_type(u8, [16, 130])), ("w", tensor_type(i8, [130, 48]))],
+                           [("y", tensor_type(i32, [16, 48]))])
+        directory = self.compiled(model, "integers")
+        self.in_python(directory, "integers", """
+    random = np.random.default_rng(0)
+    x = random.integers(0, 256, (16, 130)).astype(np.uint8)
+    w = random.integers(-128, 128, (130, 48)).astype(np.int8)
+    [y] = program.run(None, {"x": x, "w": w})
+    assert (y == x.astype(np.int64) @ w.astype(np.int64)).all()
+""".strip())
+
     def test_what_was_compiled_is_neither_read_nor_planned_again(self):
         model = self.symbolic()
         words = ("compile", model, "--cached", "--threads", 1, "--json", "--shape", "x:2,3")
