@@ -60,7 +60,10 @@ Result<training::TrainingModel> written_step(const DifferentiateArguments& argum
 
 ExitCode run_differentiate(const DifferentiateArguments& arguments) {
   const auto step = written_step(arguments);
-  if (!step) return report_error(step.error());
+  if (!step) {
+    std::cerr << error_line(arguments.model, step.error().message) << "\n";
+    return exit_code_of(step.error().kind);
+  }
   std::cout << fmt::format("{} parameters, {} nodes, written to {}\n", step->parameters.size(),
                            step->model.graph.live_nodes().size(), printable(arguments.output));
   for (const std::string& name : step->without_gradient)

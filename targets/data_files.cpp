@@ -52,8 +52,8 @@ Result<fs::path> device_file(const std::string& device, DevicePart part, std::st
       known.push_back(entry.path().stem().string());
   std::sort(known.begin(), known.end());
   return bad_input(
-      fmt::format("{} {}: no device has this name; give {}, or the file of a device "
-                  "description (a path with '/' or '.')",
+      fmt::format("{} {}: no device has this name; give {}, or a file (with '/' or '.' in its "
+                  "path)",
                   option, device, fmt::join(known, ", ")));
 }
 

@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
 """Compares steps of training with JAX: losses, gradients, and the loss after many steps.
 
-    bench/gradients MODELS GRADIENTS [STEPS [SGD]]
-
 MODELS holds models of models/training_models.py; GRADIENTS what `lemma differentiate --optimizer none` writes of them under
-the same names, SGD what `--optimizer sgd` writes. Needs jax, onnx and onnxruntime (a bench only: pip install jax).
+the same names, SGD what `--optimizer sgd` writes. Needs JAX, which nothing else needs: pip install jax.
 """
 
+import argparse
 import sys
 import time
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "models")]
+import environment
+
+environment.enter()
 
 import numpy as np
 import onnx
 import onnxruntime
 
-sys.path[:0] = [str(Path(__file__).parent / "parts"), str(Path(__file__).parent.parent / "models")]
-import jax  # noqa: E402
-import jax_evaluation  # noqa: E402
-import training_models  # noqa: E402
+try:
+    import jax
+    import jax_evaluation
+except ImportError:
+    jax = None
 
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
 RATE = 0.02
@@ -92,10 +98,24 @@ def train(model, loss, session, weights, classes, steps):
     return first, float(outputs["loss"]), float(value), seconds / steps
 
 
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench/models gradients", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", type=Path)
+    parser.add_argument("gradients", type=Path)
+    parser.add_argument("--steps", type=int, default=0, help="so many steps are made; needs --sgd")
+    parser.add_argument("--sgd", type=Path)
+    return parser.parse_args()
+
+
 def main():
-    models, gradients = Path(sys.argv[1]), Path(sys.argv[2])
-    steps = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    updates = Path(sys.argv[4]) if len(sys.argv) > 4 else None
+    options = arguments()
+    if jax is None:
+        print("JAX is not installed: pip install jax", file=sys.stderr)
+        return 77
+    import training_models
+
+    models, gradients, steps, updates = options.models, options.gradients, options.steps, options.sgd
     for name in training_models.MODELS:
         if not (gradients / f"{name}.onnx").exists():
             print(f"{name}: no step")
@@ -111,7 +131,8 @@ def main():
             first, mine, theirs, seconds = train(model, loss, session_of(updates / f"{name}.onnx"), weights, classes, steps)
             line += f"; loss {first:.4f}, after {steps} steps {mine:.4f} and {theirs:.4f} in JAX ({1e3 * seconds:.2f} ms a step)"
         print(line, flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
