@@ -36,7 +36,7 @@ TEST(Mutants, AreProvedOnlyIfExactEvaluationAgrees) {
   const std::size_t every = std::getenv("LEMMA_ALL_MUTANTS") != nullptr ? 1 : 12;
   std::size_t number = 0;
   // Each mutant of a claim about several windows takes seconds: bench/proofs mutants asks for those, too.
-  constexpr std::size_t most_characters = 900;
+  constexpr std::size_t most_characters = 700;
   for (const Substitution& axiom : axioms) {
     if (every > 1 && text(axiom).size() > most_characters) continue;
     for (const Substitution& mutant : mutants_of(axiom)) {
