@@ -25,6 +25,10 @@ namespace {
 
 constexpr std::string_view infix = "Gradient";
 
+/// Names of higher derivatives, and of operands behind these, mean nothing: what a file names is not made without a bound.
+constexpr std::size_t most_derivatives = 3;
+constexpr std::uint32_t most_operands = 64;
+
 /// Of all that makes a gradient of a definition: another one wherever any gradient changes. Proofs record it.
 constexpr int derivation_version = 1;
 /// The attributes that a gradient has beside those of its operator: the operator and the operand, for each of which the
@@ -59,6 +63,15 @@ std::size_t level_of(const OperatorRecord& op) {
   return level;
 }
 
+/// How often a name says that something was derived.
+std::size_t derivatives_of(std::string_view name) {
+  std::size_t count = 0;
+  for (std::size_t at = name.find(infix); at != std::string_view::npos;
+       at = name.find(infix, at + infix.size()))
+    ++count;
+  return count;
+}
+
 /// "ConvGradient1" as Conv and 1.
 struct GradientName {
   std::string_view op;
@@ -67,13 +80,15 @@ struct GradientName {
 
 std::optional<GradientName> read_name(std::string_view name) {
   const std::size_t at = name.rfind(infix);
-  if (at == std::string_view::npos || at == 0) return std::nullopt;
+  if (at == std::string_view::npos || at == 0 || derivatives_of(name) > most_derivatives)
+    return std::nullopt;
   const std::string_view digits = name.substr(at + infix.size());
   GradientName result{name.substr(0, at), 0};
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), result.operand);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  if (fmt::format("{}", result.operand) != digits) return std::nullopt;
+  if (fmt::format("{}", result.operand) != digits || result.operand >= most_operands)
+    return std::nullopt;
   return result;
 }
 

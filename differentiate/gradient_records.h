@@ -3,7 +3,8 @@
 //
 // `ConvGradient1` is the gradient of Conv in its operand 1. Its operands are those of Conv, then the gradient of each
 // output; its attributes are those of Conv. It is defined by the derivative of Conv's definition, or composed of the
-// gradients of what Conv is composed of. It is a record like others: `ConvGradient1Gradient0` is a second derivative.
+// gradients of what Conv is composed of. It is a record like others: `ConvGradient1Gradient0` is a second derivative. Names
+// of more than three derivatives, or of operands from the 64th on, mean nothing.
 
 #include <cstdint>
 #include <string>
