@@ -288,3 +288,68 @@ class DynamicDecoder(Decoder):
         kept = builder.node("Where", self.mask, scores, builder.constant(self.blocked))
         weights = builder.node("Softmax", kept, axis=-1)
         return builder.node("Where", builder.node("IsNaN", weights), builder.constant(0.0), weights)
+
+
+def gpt(options):
+    """Four blocks of GPT-2 (Radford et al., 2019) as exporters write them before LayerNormalization and Gelu were
+    operators: hidden size 256, 8 heads, sequence 128, batch 1; one product for queries, keys and values, a causal mask by
+    Where, normalization from its parts, Gelu through Tanh and Pow; 7.3 M parameters."""
+    builder = Builder("gpt", options.seed)
+    hidden, sequence, vocabulary = 256, 128, options.vocabulary or 8000
+    tokens = builder.input("input_ids", [1, sequence], TensorProto.INT64)
+    embedding = builder.normal("word_embedding", (vocabulary, hidden), 0.5)
+    value = builder.node("Add", builder.node("Gather", embedding, tokens, axis=0),
+                         builder.normal("position_embedding", (1, sequence, hidden), 0.2))
+    allowed = builder.tensor("causal_mask", numpy.tril(numpy.ones((1, 1, sequence, sequence), bool)))
+    for layer in range(4):
+        value = gpt_block(builder, value, allowed, sequence, hidden, 8, f"block{layer}")
+    value = plain_layer_normalization(builder, value, hidden, "final_norm")
+    builder.output(builder.matmul(value, hidden, vocabulary, "head"), "logits", [1, sequence, vocabulary])
+    return builder.finish(gpt.__doc__)
+
+
+def gpt_block(builder, value, allowed, sequence, hidden, heads, name):
+    normal = plain_layer_normalization(builder, value, hidden, f"{name}_norm1")
+    value = builder.node("Add", value, gpt_attention(builder, normal, allowed, sequence, hidden, heads, name))
+    normal = plain_layer_normalization(builder, value, hidden, f"{name}_norm2")
+    wide = tanh_gelu(builder, plain_linear(builder, normal, hidden, 4 * hidden, f"{name}_wide"))
+    return builder.node("Add", value, plain_linear(builder, wide, 4 * hidden, hidden, f"{name}_narrow"))
+
+
+def gpt_attention(builder, value, allowed, sequence, hidden, heads, name):
+    size = hidden // heads
+    parts = builder.node("Split", plain_linear(builder, value, hidden, 3 * hidden, f"{name}_attention"), outputs=3, axis=2)
+
+    def of_heads(part, permutation):
+        return builder.transpose(builder.reshape(part, [1, sequence, heads, size]), permutation)
+
+    query, key, content = (of_heads(part, order) for part, order in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])))
+    scores = builder.node("Div", builder.node("MatMul", query, key), builder.constant(math.sqrt(size)))
+    kept = builder.node("Where", allowed, scores, builder.constant(numpy.finfo(numpy.float32).min))
+    mixed = builder.node("MatMul", builder.node("Softmax", kept, axis=-1), content)
+    joined = builder.reshape(builder.transpose(mixed, [0, 2, 1, 3]), [1, sequence, hidden])
+    return plain_linear(builder, joined, hidden, hidden, f"{name}_projection")
+
+
+def plain_linear(builder, value, rows, columns, name):
+    """A product and a bias, as GPT-2's Conv1D has them: Gemm over rows."""
+    sequence = builder.reshape(value, [-1, rows])
+    product = builder.node("Gemm", sequence, builder.normal(f"{name}_weight", (rows, columns), rows ** -0.5),
+                           builder.normal(f"{name}_bias", (columns,), 0.02))
+    return builder.reshape(product, [1, -1, columns])
+
+
+def plain_layer_normalization(builder, value, size, name, epsilon=1e-5):
+    centered = builder.node("Sub", value, builder.node("ReduceMean", value, axes=[-1], keepdims=1))
+    variance = builder.node("ReduceMean", builder.node("Pow", centered, builder.constant(2.0)), axes=[-1], keepdims=1)
+    root = builder.node("Sqrt", builder.node("Add", variance, builder.constant(epsilon)))
+    scaled = builder.node("Mul", builder.node("Div", centered, root), builder.normal(f"{name}_scale", (size,), 0.05, mean=1.0))
+    return builder.node("Add", scaled, builder.normal(f"{name}_bias", (size,), 0.02))
+
+
+def tanh_gelu(builder, value):
+    """x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, from its parts."""
+    half = builder.node("Mul", value, builder.constant(0.5))
+    cubic = builder.node("Mul", builder.node("Pow", value, builder.constant(3.0)), builder.constant(0.044715))
+    inner = builder.node("Mul", builder.node("Add", value, cubic), builder.constant(math.sqrt(2 / math.pi)))
+    return builder.node("Mul", half, builder.node("Add", builder.node("Tanh", inner), builder.constant(1.0)))

@@ -59,12 +59,12 @@ def runtime_session(model, threads):
     return onnxruntime.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
 
 
-def lemma_session(model, threads, **options):
+def lemma_session(model, threads, in_background=False):
     import warnings
 
     import lemma
     warnings.simplefilter("ignore", lemma.FallbackWarning)
-    return lemma.compile(model, threads=threads, background=False, **options)
+    return lemma.compile(model, threads=threads, background=in_background)
 
 
 def resident_megabytes():
