@@ -295,7 +295,7 @@ def gpt(options):
     operators: hidden size 256, 8 heads, sequence 128, batch 1; one product for queries, keys and values, a causal mask by
     Where, normalization from its parts, Gelu through Tanh and Pow; 7.3 M parameters."""
     builder = Builder("gpt", options.seed)
-    hidden, sequence, vocabulary = 256, 128, options.vocabulary or 8000
+    hidden, sequence, vocabulary = 256, 128 * options.scale, options.vocabulary or 8000
     tokens = builder.input("input_ids", [1, sequence], TensorProto.INT64)
     embedding = builder.normal("word_embedding", (vocabulary, hidden), 0.5)
     value = builder.node("Add", builder.node("Gather", embedding, tokens, axis=0),

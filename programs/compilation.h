@@ -53,7 +53,10 @@ struct Compilation {
     std::string value;  // the name of what a part gives or the model is given
   };
   std::vector<Output> outputs;
-  std::string runtime_operators;   // for people: what runs in ONNX Runtime; empty: nothing
+  std::string
+      runtime_operators;  // for people: what has no program and runs in ONNX Runtime; empty: nothing
+  /// Everything else runs there as well, because programs would have less to do than handing values on takes.
+  bool is_left_to_runtime = false;
   std::vector<std::string> files;  // of the directory
   double planning_seconds = 0, compiling_seconds = 0;
 };

@@ -100,7 +100,8 @@ Json json_of(const Compilation& compilation) {
           {"has_open_sizes", compilation.has_open_sizes},
           {"inputs", json_of(compilation.inputs)},
           {"outputs", std::move(outputs)},
-          {"runtime_operators", compilation.runtime_operators}};
+          {"runtime_operators", compilation.runtime_operators},
+          {"is_left_to_runtime", compilation.is_left_to_runtime}};
 }
 
 Compilation compilation_of(const Json& json) {
@@ -111,6 +112,7 @@ Compilation compilation_of(const Json& json) {
   for (const Json& output : json.at("outputs"))
     compilation.outputs.push_back({named_type(output.at(0)), output.at(1)});
   compilation.runtime_operators = json.at("runtime_operators");
+  compilation.is_left_to_runtime = json.at("is_left_to_runtime");
   return compilation;
 }
 

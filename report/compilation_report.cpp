@@ -59,6 +59,7 @@ Json compilation_json(const CompilationRequest& request, const Compilation& comp
           {"outputs", std::move(outputs)},
           {"parts", std::move(parts)},
           {"runtime_operators", compilation.runtime_operators},
+          {"left_to_runtime", compilation.is_left_to_runtime},
           {"planning_seconds", compilation.planning_seconds},
           {"compiling_seconds", compilation.compiling_seconds}};
 }

@@ -93,6 +93,11 @@ class _RuntimePart:
         self._outputs = [value["name"] for value in answer["outputs"]]
         self._session = _runtime_session(answer["model"], threads)
 
+    def run_all(self, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """Of a part that is the whole model: with nothing looked at before, which ONNX Runtime does as well."""
+        results: list[Any] = self._session.run(names, feeds)
+        return results
+
     def run(self, values: dict[str, Any], outputs: Mapping[str, Any] | None) -> None:
         results = _run_in_runtime(self._session, self._outputs, {name: values[name] for name in self._inputs})
         values.update(zip(self._outputs, results))
@@ -126,8 +131,13 @@ class _Compiled:
         self.outputs = [(output["name"], output["value"]) for output in answer["outputs"]]
         self._given = {value["name"] for value in answer["inputs"]}
         self.library: Library | None = None  # of a model that is one program
-        if len(self.parts) == 1 and isinstance(self.parts[0], _ProgramPart):
-            self.library = self.parts[0].library
+        self.whole: _RuntimePart | None = None  # of a model that runs in ONNX Runtime, all of it
+        if len(self.parts) == 1:
+            [part] = self.parts
+            if isinstance(part, _ProgramPart):
+                self.library = part.library
+            elif not any(value in self._given for _, value in self.outputs):
+                self.whole = part
         self.users = 0
         self.is_retired = False  # its last user closes it
 
@@ -185,6 +195,8 @@ class Session:
         self.inputs = [_value(value) for value in answer["inputs"]]
         self.outputs = [_value(value) for value in answer["outputs"]]
         self._names = {value.name for value in self.inputs}, {value.name for value in self.outputs}
+        self._last_whole: tuple[_RuntimePart, list[tuple[str, Any]]] | None = None  # of the last call, with its sizes
+        self._values: dict[str, str] = {output["name"]: output["value"] for output in answer["outputs"]}
         if not answer["open_sizes"]:
             self._static = self._opened(answer)
         self._closed = False
@@ -200,6 +212,14 @@ class Session:
         what supports DLPack. Contiguous arrays are not copied. `outputs`: arrays that outputs are written into."""
         if self._static is not None and self._static.library is not None:
             return self._static.library.run(names, feeds, outputs)
+        last = self._last_whole
+        if last is not None and outputs is None:
+            whole, shapes = last
+            if all(getattr(feeds.get(name), "shape", None) == shape for name, shape in shapes):
+                try:
+                    return whole.run_all([self._values[name] for name in names or self._values], feeds)
+                except Exception:  # what is wrong is found out below
+                    pass
         self._check_names(names, feeds, outputs)
         arrays = {value.name: self._as_array(value, feeds[value.name]) for value in self.inputs}
         results = self._results(arrays, outputs)
@@ -214,7 +234,7 @@ class Session:
         with self._change:
             if self._closed:
                 return
-            self._closed = True
+            self._closed, self._last_whole = True, None
             kept = [*self._by_sizes.values(), *([self._static] if self._static else [])]
             self._by_sizes.clear()
             while any(compiled.users for compiled in kept):
@@ -257,6 +277,8 @@ class Session:
             raise UnsupportedError(f"no program computes {operators}, and ONNX Runtime is not installed")
         if operators and self._warning is None:
             self._warning = f"these operators run in ONNX Runtime, because no program computes them: {operators}"
+            if answer["left_to_runtime"]:
+                self._warning += "; the others have too little to do for programs between them, and run there as well"
         return _Compiled(answer, self._threads, self._runs_at_once)
 
     def _warn(self, level: int) -> None:
@@ -335,9 +357,12 @@ class Session:
             if self._runs_in_runtime(key):
                 return self._run_fallback(arrays)
         try:
-            return compiled.run(arrays, outputs)
+            results = compiled.run(arrays, outputs)
         finally:
             self._leave(compiled)
+        if compiled.whole is not None and not self._closed:
+            self._last_whole = compiled.whole, [(value.name, size) for value, size in zip(self.inputs, key)]
+        return results
 
     def _runs_in_runtime(self, key: tuple[Any, ...]) -> bool:
         """Whether a call is not to wait for a program. Otherwise there is one when this returns."""

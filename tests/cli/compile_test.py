@@ -225,15 +225,28 @@ class Compile(unittest.TestCase):
                    [("y", tensor_type(F32, ["N", 3]))])
         self.assertTrue(planned()[1])
 
+    def model_with_parts(self, rows):
+        return self.write("parts.onnx", [node("Tanh", ["x"], ["t"]), node("NonZero", ["t"], ["n"]),
+                                         node("Exp", ["t"], ["e"]), node("Shape", ["n"], ["s"])],
+                          [("x", tensor_type(F32, [rows, 400]))],
+                          [("e", tensor_type(F32, [rows, 400])), ("s", tensor_type(I64, [2])), ("n", tensor_type(I64, [2, "K"]))])
+
+    def test_programs_that_have_too_little_to_do_are_left_to_the_runtime(self):
+        done = self.run_it("compile", self.model_with_parts(2), "--cached", "--parts", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertEqual([part["runs_in"] for part in answer["parts"]], ["onnxruntime"])
+        self.assertTrue(answer["left_to_runtime"])
+        self.assertIn("NonZero", answer["runtime_operators"])
+        self.assertNotIn("Tanh", answer["runtime_operators"])
+
     def test_parts_that_no_program_computes(self):
-        model = self.write("parts.onnx", [node("Tanh", ["x"], ["t"]), node("NonZero", ["t"], ["n"]),
-                                          node("Exp", ["t"], ["e"]), node("Shape", ["n"], ["s"])],
-                           [("x", tensor_type(F32, [3, 4]))],
-                           [("e", tensor_type(F32, [3, 4])), ("s", tensor_type(I64, [2])), ("n", tensor_type(I64, [2, "K"]))])
+        model = self.model_with_parts(3000)
         done = self.run_it("compile", model, "--cached", "--parts", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         answer = json.loads(done.stdout)
         self.assertEqual([part["runs_in"] for part in answer["parts"]], ["program", "onnxruntime"])
+        self.assertFalse(answer["left_to_runtime"])
         self.assertIn("NonZero", answer["runtime_operators"])
         self.assertNotIn("Tanh", answer["runtime_operators"])
         self.assertTrue(pathlib.Path(answer["parts"][1]["model"]).is_file())

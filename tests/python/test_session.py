@@ -43,19 +43,19 @@ def dense(rows):
                  [("x", F32, [rows, 6])], [("s", F32, [rows, 5]), ("r", F32, [])], w=weights)
 
 
-def with_nonzero():
+def with_nonzero(rows=1000):
     """A program, NonZero with what depends on its sizes, and a program behind both."""
     return model([node("Tanh", "x", "t"), node("NonZero", "t", "n"), node("Shape", "n", "k"),
                   node("Cast", "k", "f", to=F32), node("ReduceSum", "f", "c", keepdims=0), node("Exp", "t", "e"),
                   node("Mul", "e c", "m"), node("Sigmoid", "m", "y")],
-                 [("x", F32, [3, 4])], [("y", F32, [3, 4]), ("n", I64, [2, "K"])])
+                 [("x", F32, [rows, 400])], [("y", F32, [rows, 400]), ("n", I64, [2, "K"])])
 
 
 def with_sequence():
     """A sequence in the middle, which passes between operators that no program computes."""
     return model([node("Relu", "x", "a"), node("SequenceConstruct", "a x", "q"), node("Neg", "a", "b"),
                   node("SequenceInsert", "q b p", "q2"), node("ConcatFromSequence", "q2", "c", axis=0), node("Abs", "x", "y")],
-                 [("x", F32, [2, 3]), ("p", I64, [])], [("y", F32, [2, 3]), ("c", F32, ["K", 3])])
+                 [("x", F32, [1000, 1000]), ("p", I64, [])], [("y", F32, [1000, 1000]), ("c", F32, ["K", 1000])])
 
 
 def arrays(rows=4, seed=0):
@@ -221,6 +221,29 @@ class Sessions(unittest.TestCase):
                     self.assert_same(results, expected)
                     for output, array in zip(session.outputs, results):
                         self.assertIs(array, places[output.name])
+
+    def test_a_small_model_with_such_operators_runs_in_onnx_runtime(self):
+        proto = with_nonzero(2)
+        feeds = {"x": np.random.default_rng(0).standard_normal((2, 400), np.float32)}
+        expected = self.reference(proto).run(None, feeds)
+        with self.assertWarnsRegex(lemma.FallbackWarning, "NonZero.*; the others have too little to do"):
+            session = lemma.compile(proto, threads=1)
+        with session, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual([type(part).__name__ for part in session._static.parts], ["_RuntimePart"])
+            self.assert_same(session.run(None, feeds), expected)
+            self.assert_same(session.run(["n"], feeds), expected[1:])
+            self.assert_same(session.run(["n", "y"], {"x": Foreign(feeds["x"])}), expected[::-1])
+            places = {"y": np.zeros_like(expected[0])}
+            self.assertIs(session.run(["y"], feeds, outputs=places)[0], places["y"])
+            for wrong, said in (({}, "input 'x' is missing"), ({"x": feeds["x"][:1]}, "has to be float32"),
+                                ({"x": feeds["x"], "z": 1}, "there is no input 'z'")):
+                with self.assertRaisesRegex(lemma.InputError, said):
+                    session.run(None, wrong)
+            with self.assertRaisesRegex(lemma.InputError, "there is no output 'z'"):
+                session.run(["z"], feeds)
+        with self.assertRaisesRegex(lemma.InternalError, "closed"):
+            session.run(None, feeds)
 
     def test_without_onnx_runtime_the_operators_are_named(self):
         with mock.patch.object(lemma._session, "_runtime", lambda: None):
