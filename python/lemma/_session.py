@@ -375,7 +375,7 @@ class Session:
                 if key not in self._by_sizes:
                     try:
                         self._compile(key)
-                    except UnsupportedError as error:
+                    except (UnsupportedError, InputError) as error:  # ONNX Runtime may take sizes that the standard does not
                         if _runtime() is None:
                             raise
                         self._refuse(key, error)
