@@ -5,11 +5,15 @@ ever, in one of seven orders of the blocks. Each that is not found is printed.
 
 With --library-calls, programs are graphs of library calls and kernels, and the changes those of the graph (an edge, an
 operand, a leading dimension, a copy, a workspace), in seven orders of nodes and blocks.
+
+With --ptx, what is run is the PTX that nvcc makes of the source, and the changes are those of ptx.cuh, which only nvcc reads: an
+order of memory, a lane, an operand of an instruction. Each change is tried in all programs until one finds it.
 """
 
 import argparse
 import collections
 import itertools
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,10 +30,15 @@ import cuda_call_mutants
 import cuda_models
 import cuda_mutants
 import host_program
+import ptx_mutants
+import ptx_program
+import results
 
 MODELS = ("softmax_of_large_values", "layer_normalization", "products", "convolution", "attention", "lstm")
 # In tiles, several of them for a task.
 LARGE = ("tiled_product", "tiled_product_f16", "tiled_groups")
+PTX_MODELS = ("products", "lstm", "narrow_products", "wide_elementwise", "wide_elementwise_f16", "tiled_product_f16", "tiled_product_bf16",
+              "tiled_product", "tiled_convolution_f16", "tiled_attention_f16", "normalization_of_bf16")
 WITH_CALLS = ("scaled_products", "branches", "attention", "transformer_block")
 
 
@@ -40,7 +49,10 @@ def arguments():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--library-calls", action="store_true")
+    parser.add_argument("--ptx", action="store_true")
+    parser.add_argument("--architecture", default="sm_90", help="for --ptx")
     parser.add_argument("--jobs", type=int, default=2, help="changes at a time")
+    results.add_option(parser)
     return parser.parse_args()
 
 
@@ -48,7 +60,7 @@ def emit(options, folder, model):
     file = folder / f"{model}.onnx"
     file.write_bytes(cuda_models.CALL_MODELS[model]())
     device = ["--device", host_program.HOST_CUDA / "device.json"]
-    if model in LARGE:
+    if model.startswith(("tiled", "narrow")):
         device = ["--device", host_program.HOST_CUDA / "large_tasks.json", "--units", "1"]
     threads = ["--block-threads", "32" if options.library_calls else "64"]
     calls = ["--library-calls", "all", "--call-costs", "h100"] if options.library_calls else []
@@ -57,8 +69,45 @@ def emit(options, folder, model):
     return folder / model
 
 
+def ptx_outcomes(options, folder):
+    """(kind, place, how it is found) of the changes of ptx.cuh."""
+    host = ptx_program.Host(folder, options.architecture)
+    directories = [emit(options, folder, model) for model in PTX_MODELS]
+    for directory in directories:
+        unchanged = shutil.copytree(directory, folder / f"{directory.name}-unchanged")
+        if host.build(unchanged, "sample") or any(host.check(unchanged, order)[0] for order in host_program.ORDERS):
+            raise RuntimeError(f"{directory.name}: does not agree unchanged")
+    numbers = itertools.count()
+
+    def outcome(site):
+        ways = []
+        for directory in directories:
+            ways.append(cuda_mutants.outcome(host, directory, site, folder / f"mutant-{next(numbers)}"))
+            if ways[-1] not in (None, "does not compile"):
+                return ways[-1]
+        return None if None in ways else "does not compile"
+
+    sites = ptx_mutants.sites(directories[0])  # the file is the same for all
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = list(pool.map(outcome, sites))
+    return [(site[0], cuda_mutants.description(directories[0], site), how) for site, how in zip(sites, outcomes)]
+
+
+def main_of_ptx(options):
+    with tempfile.TemporaryDirectory(prefix="lemma-cuda-") as name:
+        found = ptx_outcomes(options, Path(name))
+    for kind, place, how in found:
+        print(f"{kind:36} {how or 'NOT FOUND: ' + place}")
+    compiled = [how for _, _, how in found if how != "does not compile"]
+    print(f"{sum(how is not None for how in compiled)} of {len(compiled)} found")
+    results.update(options.result, [[kind, place.split("/", 1)[1].split(": ")[0], how or "not found"] for kind, place, how in found])
+    return 0
+
+
 def main():
     options = arguments()
+    if options.ptx:
+        return main_of_ptx(options)
     with tempfile.TemporaryDirectory(prefix="lemma-cuda-") as name:
         folder = Path(name)
         host = host_program.Host(folder)

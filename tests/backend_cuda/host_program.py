@@ -109,17 +109,23 @@ class Host:
         self.compile_shared(kind)
         return [str(self.folder / name) for name, _, _ in parts(kind, []) if has_main or name != "all_orders.o"]
 
-    def build(self, directory, name):
-        """Compiles the source of a directory there; what the compiler said if it failed. A self-check that is compiled
-        already is taken as it is."""
+    def build(self, directory, name, kernels=None):
+        """Compiles the source of a directory there, perhaps with kernels of an object and its header there; what the compiler
+        said if it failed. A self-check that is compiled already is taken as it is."""
         shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
         words = [compiler(), *self.headers("checked"), "-Wall", "-Wextra", "-Werror",
                  "-Wno-unused-function", '-DPROGRAM_DIRECTORY="."', "-x", "c++"]
         failure = self.compile_selfcheck(directory, words)
         if failure:
             return failure
-        done = run([*words, f"{name}.cu", "-x", "none", "selfcheck.o", *self.objects("checked", True), "-o", "check"],
+        included, linked = (["-include", f"{kernels}.h"], [f"{kernels}.o"]) if kernels else ([], [])
+        done = run([*words, *included, f"{name}.cu", "-x", "none", *linked, "selfcheck.o", *self.objects("checked", True), "-o", "check"],
                    cwd=directory)
+        return done.stderr if done.returncode != 0 else None
+
+    def compile_object(self, directory, source, more=()):
+        """An object of a source beside it; what the compiler said if it failed."""
+        done = run([compiler(), *self.headers("checked"), *more, "-I", ".", "-c", source], cwd=directory)
         return done.stderr if done.returncode != 0 else None
 
     def compile_selfcheck(self, directory, words):
