@@ -70,6 +70,10 @@ constexpr int recorded_runs = 21;
 Result<void> draw_timeline(const EmitArguments& arguments, const Emission& emission) {
   const backend::TaskProgram& program = emission.programs.front();
   StepTimes measured;
+  if (arguments.measures && emission.missing_bytes > 0)
+    return unsupported(
+        fmt::format("no run is measured: its tensors would take {} bytes (--most-check-memory)",
+                    emission.missing_bytes));
   if (arguments.measures) {
     LEMMA_ASSIGN_OR_RETURN(measured,
                            measured_step_times(program, emission.inputs.front(), recorded_runs));
@@ -241,6 +245,12 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       "--inputs", arguments->request.inputs.folder,
       "folder of input_0.pb, input_1.pb, ..., the inputs of the self-check; otherwise "
       "they are random, and the model is defined on them where such are found");
+  command
+      ->add_option("--most-check-memory", arguments->request.most_check_bytes,
+                   "the program has no self-check where its inputs, its outputs and the tensors "
+                   "of an operator take more, such as 500M or 16G")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   command
       ->add_option(
           "--repeat-inputs", arguments->request.inputs.period,

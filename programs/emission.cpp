@@ -85,17 +85,48 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, const InputChoice
   return inputs;
 }
 
+/// Bytes of a tensor; nothing where a size is not fixed.
+std::optional<std::uint64_t> bytes_of(const TensorType& type) {
+  const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
+  if (!sizes || !is_computable(type.data_type)) return std::nullopt;
+  std::uint64_t bytes = byte_size(type.data_type);
+  for (const std::int64_t size : *sizes) bytes *= static_cast<std::uint64_t>(size);
+  return bytes;
+}
+
+/// What running a graph takes at least: inputs and outputs, and the operands and results of the operator that has most of them.
+std::uint64_t running_bytes(const Graph& graph) {
+  std::uint64_t all = 0, most = 0;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    std::uint64_t of_node = 0;
+    for (std::uint32_t i = 0; i < node.output_count; ++i)
+      of_node += bytes_of(graph.type(node.output(i))).value_or(0);
+    if (node.kind == NodeKind::input) all += of_node;
+    for (const ValueId input : node.inputs)
+      if (!input.is_none()) of_node += bytes_of(graph.type(input)).value_or(0);
+    most = std::max(most, of_node);
+  }
+  for (const auto& output : graph.outputs()) all += bytes_of(graph.type(output.value)).value_or(0);
+  return all + most;
+}
+
 }  // namespace
 
 Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
-                                    const InputChoice& choice) {
+                                    const InputChoice& choice,
+                                    std::optional<std::uint64_t> most_bytes) {
   ImportOptions reading;
   reading.fix_overridable_initializers = true;
   reading.writes_out_recurrences = true;
   reading.shapes = shapes;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
   OnnxModel model = with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
+  if (const std::uint64_t bytes = running_bytes(model.graph); most_bytes && bytes > *most_bytes) {
+    LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph));
+    return PreparedModel{std::move(graph), std::move(model.graph), {}, bytes};
+  }
   LEMMA_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, inputs_of(model.graph, choice));
   LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph, inputs));
   return PreparedModel{std::move(graph), std::move(model.graph), std::move(inputs)};
@@ -221,10 +252,12 @@ Result<Emission> plan_with_known_resources(EmissionRequest& request,
 Result<void> write_emission(const EmissionRequest& request, std::vector<PreparedModel>& prepared,
                             const Emission& emission) {
   const std::vector<backend::TaskProgram>& programs = emission.programs;
-  LEMMA_ASSIGN_OR_RETURN(const auto outputs,
-                         recorded_outputs(prepared, request, programs.front().domain));
+  std::vector<std::vector<Tensor>> outputs;
+  if (emission.missing_bytes == 0) {
+    LEMMA_ASSIGN_OR_RETURN(outputs, recorded_outputs(prepared, request, programs.front().domain));
+  }
   backend::RecordedTensors recorded;
-  for (std::size_t i = 0; i < prepared.size(); ++i) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
     for (const NamedTensor& input : prepared[i].inputs) recorded.push_back(input.value.bytes());
     for (const Tensor& output : outputs[i]) recorded.push_back(output.bytes());
   }
@@ -235,7 +268,8 @@ Result<void> write_emission(const EmissionRequest& request, std::vector<Prepared
   if (prepared.size() > 1) {
     LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request.model));
   }
-  names.allowances = allowances_of(request, prepared, outputs);
+  names.missing_bytes = emission.missing_bytes;
+  if (!outputs.empty()) names.allowances = allowances_of(request, prepared, outputs);
   LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, files_of(request, emission, names));
   files = backend::with_name(std::move(files),
                              backend::identifier_of(request.name.empty() ? stem : request.name));
@@ -304,8 +338,8 @@ Result<Emission> emit_model(const EmissionRequest& asked) {
   std::vector<PreparedModel> prepared;
   std::vector<Graph> graphs;
   for (const auto& shapes : request.shapes) {
-    LEMMA_ASSIGN_OR_RETURN(PreparedModel model,
-                           prepare_model(request.model, shapes, request.inputs));
+    LEMMA_ASSIGN_OR_RETURN(PreparedModel model, prepare_model(request.model, shapes, request.inputs,
+                                                              request.most_check_bytes));
     graphs.push_back(model.graph);
     prepared.push_back(std::move(model));
   }
@@ -313,6 +347,8 @@ Result<Emission> emit_model(const EmissionRequest& asked) {
   LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_with_known_resources(request, graphs));
   emission.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (const PreparedModel& model : prepared)
+    emission.missing_bytes = std::max(emission.missing_bytes, model.missing_bytes);
   LEMMA_RETURN_IF_ERROR(trace.outcome());
   if (request.in_prime_field)
     LEMMA_RETURN_IF_ERROR(take_prime_field(request, prepared, emission.programs));

@@ -58,7 +58,9 @@ struct EmissionRequest {
   std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
   backend::Policy policy = backend::place_by_best;
   InputChoice inputs;  // of the self-check
-  int threads = 0;     // that run the program, at most; 0: all processors
+  /// Without a self-check where its inputs, its outputs and the tensors of an operator take more.
+  std::uint64_t most_check_bytes = std::uint64_t{4} << 30U;
+  int threads = 0;  // that run the program, at most; 0: all processors
   /// What a schedule for processors is made for, on exactly so many units; nothing: the threads.
   std::optional<backend::VirtualDevice> device;
   std::optional<backend::KernelTimes> times;  // that are taken in place of modelled ones
@@ -76,11 +78,14 @@ struct PreparedModel {
   Graph graph;  // with constant sizes, and constants folded, without composite operators
   Graph model;  // as the file has it
   std::vector<interpreter::NamedTensor> inputs;
+  std::uint64_t missing_bytes = 0;  // of what there are no inputs for; 0: there are
 };
-/// A model from a file, with its inputs. All sizes must be fixed, by the file or by `shapes`.
+/// A model from a file, with its inputs, where running it on them takes no more bytes. All sizes must be fixed, by the file or by
+/// `shapes`.
 Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
-                                    const InputChoice& choice = {});
+                                    const InputChoice& choice = {},
+                                    std::optional<std::uint64_t> most_bytes = std::nullopt);
 
 /// The dimensions of inputs as the file has them, by the input's name: "N", or nothing where a size is fixed.
 Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file);
@@ -88,6 +93,8 @@ Result<std::map<std::string, std::vector<std::string>>> dimension_names(const st
 struct Emission {
   std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs
   std::vector<std::vector<interpreter::NamedTensor>> inputs;  // by sizes
+  std::uint64_t missing_bytes =
+      0;  // that the self-check would take, where there is none and no inputs are
   double planning_seconds = 0;
   /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
   std::optional<backend::RegionPlan> calls;

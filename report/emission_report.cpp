@@ -132,6 +132,7 @@ Result<nlohmann::ordered_json> emission_json(const EmissionRequest& request,
   if (refused_text(emission))
     json["refused"] = {{"tiles", emission.cuda->refused_tiles_of.size()},
                        {"cuts", emission.cuda->refused_cuts_of.size()}};
+  if (emission.missing_bytes > 0) json["self_check_missing_bytes"] = emission.missing_bytes;
   json["planning_seconds"] = emission.planning_seconds;
   return json;
 }
@@ -146,6 +147,11 @@ std::string emission_text(const EmissionRequest& request, const Emission& emissi
                   name_of(request), program.graph.operators.size(), program.task_count(),
                   program.units.size(), backend::wait_count(program), program.arena_bytes,
                   planned_text(program))) +
+              "\n";
+  if (emission.missing_bytes > 0)
+    result += printable(fmt::format("{}: without a self-check, whose tensors would take {} bytes "
+                                    "(--most-check-memory)",
+                                    name_of(request), emission.missing_bytes)) +
               "\n";
   return result;
 }

@@ -158,6 +158,7 @@ Words program_words(Programs programs, const ProgramNames& names, std::size_t ke
       {"tensor_tables", tensor_tables(programs, names.dimensions)},
       {"operators", fmt::format("{}", operators)},
       {"tasks", fmt::format("{}", tasks)},
+      {"missing_bytes", fmt::format("{}", names.missing_bytes)},
       {"allowances", allowances_text(names, programs.size())},
       {"least_alignment", "1"},
       {"of_element", "0"},

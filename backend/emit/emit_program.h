@@ -28,6 +28,8 @@ struct ProgramNames {
   std::map<std::string, std::vector<std::string>> dimensions = {};
   /// The allowances of the self-check, for each size and output. None: outputs must be equal.
   std::vector<std::vector<OutputAllowance>> allowances = {};
+  /// Of the tensors that the self-check would need and does not have; 0: it has them.
+  std::uint64_t missing_bytes = 0;
 };
 
 /// Programs for one size of the inputs each (compile_sizes).

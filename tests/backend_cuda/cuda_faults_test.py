@@ -50,6 +50,13 @@ class Faults(cuda_case.ProgramCase):
             self.assertEqual(len(lines), 1, lines)
             self.assertTrue(lines[0].startswith(text), lines)
 
+    def test_a_self_check_without_tensors_says_so_in_a_line(self):
+        directory = self.write_program(MODEL, "unrecorded", "--device", DEVICE, "--most-check-memory", "1K")
+        self.assertIsNone(self.host.build(directory, "sample"))
+        code, lines = self.check(directory)
+        self.assertEqual(code, 77)
+        self.assertRegex("; ".join(lines), r"^there is nothing to compare with: the tensors of the self-check, \d+ bytes, were not recorded$")
+
     def test_missing_memory_is_told_in_a_line(self):
         for limit in (8, 1000, 6000):
             code, lines = self.check(HOST_CUDA_MEMORY=limit)

@@ -164,6 +164,29 @@ class Emit(unittest.TestCase):
         for name in names:
             self.assertEqual((first / name).read_bytes(), (second / name).read_bytes(), name)
 
+    def test_a_self_check_that_does_not_fit_is_left_out(self):
+        """The input and the output have 10,240 bytes each, the multiplication and the sum more."""
+        model = self.softmax_model()
+        for limit in ("1K", "20K"):
+            done = self.run_it("emit", model, "-o", self.folder / limit, *SLOW, 2, "--most-check-memory", limit)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"without a self-check, whose tensors would take \d+ bytes \(--most-check-memory\)")
+            self.assertEqual((self.folder / limit / "selfcheck.bin").read_bytes(), b"")
+        whole = self.emit(model, "whole", *SLOW, 2, "--most-check-memory", "1M")
+        for file in whole.iterdir():
+            if file.name not in ("selfcheck.bin", "selfcheck.cpp", "comparison.h", ".lemma-files"):
+                self.assertEqual(file.read_bytes(), (self.folder / "1K" / file.name).read_bytes(), file.name)
+        if shutil.which("g++"):
+            self.build("g++", self.folder / "1K", "-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror",
+                       '-DPROGRAM_DIRECTORY="."', "softmax.cpp", "selfcheck.cpp", "-o", "check")
+            checked = subprocess.run([self.folder / "1K" / "check", self.folder / "1K"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(checked.returncode, 77, checked.stderr)
+            self.assertRegex(checked.stderr, r"^there is nothing to compare with: the tensors of the self-check, \d+ bytes, were not recorded\n$")
+        done = self.run_it("emit", model, "--plan", *SLOW, 2, "--most-check-memory", "1K", "--timeline", self.folder / "t.svg",
+                           "--measure-timeline")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("no run is measured", done.stderr)
+
     def test_inputs_may_repeat_their_first_elements(self):
         """The input has 2,560 elements of f32."""
         recorded = [(self.emit(self.softmax_model(), name, *SLOW, 2, *words) / "selfcheck.bin").read_bytes() for name, words in

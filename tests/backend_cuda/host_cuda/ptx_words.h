@@ -53,15 +53,21 @@ void put(Register& to, T value) {
 // ---- Memory
 
 inline u64 shared_place(u64 address) {
-  if (static_cast<u32>(address) >= host_cuda::shared_bytes()) host_cuda::give_up("an address behind the shared memory");
+  if (static_cast<u32>(address) >= host_cuda::shared_bytes())
+    host_cuda::give_up("an address behind the shared memory");
   return reinterpret_cast<u64>(host_cuda::shared_memory()) + static_cast<u32>(address);
 }
-inline u64 to_shared(u64 generic) { return generic - reinterpret_cast<u64>(host_cuda::shared_memory()); }
-inline u64 from_shared(u64 address) { return reinterpret_cast<u64>(host_cuda::shared_memory()) + address; }
+inline u64 to_shared(u64 generic) {
+  return generic - reinterpret_cast<u64>(host_cuda::shared_memory());
+}
+inline u64 from_shared(u64 address) {
+  return reinterpret_cast<u64>(host_cuda::shared_memory()) + address;
+}
 
 /// A word that addresses memory of the device: it must not be in the block's.
 inline u64 global_place(u64 address) {
-  if (to_shared(address) < host_cuda::shared_bytes()) host_cuda::give_up("shared memory is accessed as the device's");
+  if (to_shared(address) < host_cuda::shared_bytes())
+    host_cuda::give_up("shared memory is accessed as the device's");
   return address;
 }
 inline u64 aligned(u64 place, std::size_t bytes) {
@@ -136,7 +142,9 @@ T bits_extracted(T from, u32 position, u32 count) {
   const bool sign = has_sign && (static_cast<Word>(from) >> sign_place & 1U) != 0;
   Word result = 0;
   for (u32 i = 0; i < width; ++i) {
-    const bool bit = i < count && i + position < width ? (static_cast<Word>(from) >> (i + position) & 1U) != 0 : sign;
+    const bool bit = i < count && i + position < width
+                         ? (static_cast<Word>(from) >> (i + position) & 1U) != 0
+                         : sign;
     result |= static_cast<Word>(bit ? Word{1} << i : Word{0});
   }
   return static_cast<T>(result);
@@ -145,13 +153,15 @@ T bits_extracted(T from, u32 position, u32 count) {
 template <typename Half, typename Byte>
 u32 two_products(u32 halves, u32 bytes, u32 sum, u32 first_bit) {
   for (u32 i = 0; i < 2; ++i)
-    sum += static_cast<u32>(s32{static_cast<Half>(halves >> (16 * i))} * s32{static_cast<Byte>(bytes >> (first_bit + 8 * i))});
+    sum += static_cast<u32>(s32{static_cast<Half>(halves >> (16 * i))} *
+                            s32{static_cast<Byte>(bytes >> (first_bit + 8 * i))});
   return sum;
 }
 template <typename Left, typename Right>
 u32 four_products(u32 left, u32 right, u32 sum) {
   for (u32 i = 0; i < 4; ++i)
-    sum += static_cast<u32>(s32{static_cast<Left>(left >> (8 * i))} * s32{static_cast<Right>(right >> (8 * i))});
+    sum += static_cast<u32>(s32{static_cast<Left>(left >> (8 * i))} *
+                            s32{static_cast<Right>(right >> (8 * i))});
   return sum;
 }
 /// A function of the bits of three words: bit i of the table is its value where they make the number i.
@@ -180,8 +190,10 @@ T flushed(T value) {
 template <typename To, typename From>
 To to_integer(From value) {
   if (std::isnan(value)) return 0;
-  if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-  if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+  if (value <= static_cast<From>(std::numeric_limits<To>::min()))
+    return std::numeric_limits<To>::min();
+  if (value >= static_cast<From>(std::numeric_limits<To>::max()))
+    return std::numeric_limits<To>::max();
   return static_cast<To>(value);
 }
 [[gnu::noinline]] inline float fused_downward(float a, float b, float c) {
@@ -217,7 +229,8 @@ bool is_unordered(T a, T b) {
 inline u32 from_lane_xor(u32 value, u32 distance, u32 segments, u32 mask) {
   if (segments != 31) host_cuda::give_up("an exchange in segments");
   u32 result = value;
-  host_cuda::exchange(&value, &result, sizeof(value), distance, static_cast<unsigned>(std::popcount(mask)));
+  host_cuda::exchange(&value, &result, sizeof(value), distance,
+                      static_cast<unsigned>(std::popcount(mask)));
   return result;
 }
 
