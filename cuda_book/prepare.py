@@ -110,17 +110,27 @@ def build_model(options, file, target, folder):
             made.rename(target / "models" / file.stem)
 
 
-def build_ptx_check(options, target, scratch):
-    """The check of ptx.cuh needs no emitted program."""
-    if (target / "ptx_check.xz").exists():
+def build_alone(options, target, scratch, name):
+    """A program that needs no emitted one: the check of ptx.cuh, or what measures steps of a schedule."""
+    if (target / f"{name}.xz").exists():
         return
     for part in ("ptx.cuh", "run_time.cuh", "device_calls.cuh"):
         shutil.copy(PTX / f"{part}.in", scratch / part)
     shutil.copy(ROOT / "base" / "half_precision.h", scratch)  # for a test's ptx.cuh
-    shutil.copy(HERE / "ptx_check.cu", scratch)
-    must([*nvcc_words(options), "ptx_check.cu", "-o", "ptx_check"], scratch)
-    pack(scratch / "ptx_check", scratch / "packed")
-    (scratch / "packed.xz").rename(target / "ptx_check.xz")
+    shutil.copy(HERE / f"{name}.cu", scratch)
+    must([*nvcc_words(options), f"{name}.cu", "-o", name], scratch)
+    pack(scratch / name, scratch / "packed")
+    (scratch / "packed.xz").rename(target / f"{name}.xz")
+
+
+def carry_description(options, target, folder):
+    """The description of the device that programs are scheduled for, of which run.py makes one of the device that is there."""
+    described = Path(options.device or ROOT / "targets" / "devices" / f"{DEVICES.get(options.arch, '')}.json")
+    if not described.exists():
+        described = ROOT / "targets" / "devices" / f"{options.device}.json"
+    if described.exists():
+        shutil.copy(described, folder / "script")
+        (folder / "script").rename(target / "device.json")
 
 
 def build_baseline(options, target, scratch):
@@ -180,7 +190,9 @@ def prepare_common(options, target, contents):
             (target / "libraries").mkdir(exist_ok=True)
             pack(runtime, folder / "packed")
             (folder / "packed.xz").rename(target / "libraries" / f"{runtime.name}.xz")
-        build_ptx_check(options, target, folder)
+        carry_description(options, target, folder)
+        for name in ("ptx_check", "device_costs"):
+            build_alone(options, target, folder, name)
         contents.update(without_baseline=build_baseline(options, target, folder))
 
 

@@ -33,6 +33,8 @@ def arguments(words):
     parser.add_argument("--results", type=Path, help="folder (default: results in the directory)")
     parser.add_argument("--seconds", type=float, default=480, help="after which no step begins")
     parser.add_argument("--runs", type=int, default=300, help="of each program that is timed")
+    parser.add_argument("--copied-megabytes", type=int, default=512, help="by which the bandwidth of memory is measured")
+    parser.add_argument("--rounds", type=int, default=2000, help="of signals and steps whose time is measured")
     options = parser.parse_args(words)
     options.results = options.results or options.directory / "results"
     return options
@@ -93,6 +95,16 @@ def table(contents, results):
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows) + "\n"
 
 
+def write_description(options, device_values, results):
+    """Of this device, for `lemma emit --device results/device.json`, where its costs were measured."""
+    carried, costs = options.directory / "device.json", results["costs"]
+    if not carried.exists() or costs["status"] != steps.DONE:
+        return
+    state = steps.state_of_device() or {}
+    name = state.get("name", f"a device of sm_{device_values['major']}{device_values['minor']}")
+    steps.write(options.results / "device.json", steps.described(json.loads(carried.read_text()), costs, name))
+
+
 def exit_code(results):
     statuses = {result["status"] for result in results.values()}
     if statuses & {steps.WRONG, steps.FAILED}:
@@ -113,16 +125,19 @@ def main(words=None):
         print(f"{reason}: nothing was run, {len(steps.steps_of(contents))} steps of {len(contents['models'])} models are left",
               file=sys.stderr)
         return 77
-    book = steps.Book(options.directory, options.results, options.seconds, options.runs)
+    book = steps.Book(options.directory, options.results, options.seconds, options.runs, options.copied_megabytes, options.rounds)
 
     def report(name, result):
         detail = result.get("reason", "")
         if result.get("seconds"):
             detail = f"p50 {microseconds(result, 'p50')} p99 {microseconds(result, 'p99')} microseconds"
+        if result.get("costs"):
+            detail = ", ".join(f"{name} {1e6 * seconds:.2f}" for name, seconds in result["costs"].items()) + " microseconds"
         print(f"{result['status']:8} {name}  {detail}".rstrip(), flush=True)
 
     results = steps.run_all(book, report)
     text = table(contents, results)
+    write_description(options, device_values, results)
     steps.write(options.results / "results.json", {"device": device_values, "models": contents["models"], "steps": results})
     (options.results / "table.txt").write_text(text)
     print(text, end="")

@@ -15,6 +15,7 @@ DONE, WRONG, FAILED, SKIPPED, NO_TIME = "done", "WRONG", "FAILED", "skipped", "n
 BASELINES = ("stream", "graph")  # (a) and (b) of bench/cuda plans
 RUNTIMES = ("onnxruntime", "torch", "tensorrt")
 TIME_LIMIT = 90  # seconds of a step
+CLOSELY = 3  # models that other tools look at
 
 PROGRAM = "program"  # of a variant: the self-check and the runner
 
@@ -47,11 +48,16 @@ def pip_library_folders():
 class Book:
     """A prepared directory, and where its results go."""
 
-    def __init__(self, directory, results, seconds, runs):
+    def __init__(self, directory, results, seconds, runs, copied_megabytes=512, rounds=2000):
         self.directory, self.results, self.runs = directory, results, runs
+        self.copied_megabytes, self.rounds = copied_megabytes, rounds
+        self.start = time.monotonic()
         self.contents = json.loads((directory / "book.json").read_text())
         self.end = time.monotonic() + seconds
         results.mkdir(parents=True, exist_ok=True)
+
+    def seconds_since_start(self):
+        return time.monotonic() - self.start
 
     def time_left(self):
         return self.end - time.monotonic()
@@ -122,6 +128,61 @@ def ptx(book):
     return {"status": WRONG if code == 1 else FAILED, "reason": "; ".join(wrong) or last_line(errors, output)}
 
 
+def device_costs(book):
+    """Seconds of launches, signals and steps, and bytes per second of copies, as this device has them."""
+    code, output, errors = book.run_program("device_costs", book.copied_megabytes, book.rounds)
+    if code != 0:
+        return {"status": FAILED, "reason": last_line(errors, output)}
+    seconds = dict(re.findall(r"^(?!copy)(\w+) (\S+)$", output, re.MULTILINE))
+    copies = re.findall(r"^copy (\w+) (\d+) (\d+) (\S+)$", output, re.MULTILINE)
+    return {"status": DONE, "costs": {name: float(value) for name, value in seconds.items()},
+            "copies": [{"place": place, "bytes_of_a_load": int(width), "threads": int(threads), "bytes_per_second": float(rate)}
+                       for place, width, threads, rate in copies]}
+
+
+def described(description, costs, device):
+    """A description with what was measured in place of what was taken from data sheets. `device`: its name, for people."""
+    schedule = dict(description.get("schedule", description))
+    best = {place: max((copy["bytes_per_second"] for copy in costs["copies"] if copy["place"] == place), default=0)
+            for place in ("memory", "cache")}
+    seconds, units = costs["costs"], schedule["units"]
+    schedule |= {"seconds_per_launch": seconds["launch"], "seconds_per_event": seconds["hop"],
+                 "seconds_per_synchronization": seconds["meeting"], "seconds_per_task": seconds["step"],
+                 "seconds_per_byte": units / best["cache"], "seconds_per_weight_byte": units / best["memory"],
+                 "name": f"{units} units, measured on {device}",
+                 "source": f"launches, signals, steps and copies measured on {device} by device_costs; the rest: {schedule['source']}"}
+    return schedule
+
+
+def sanitizer(book, model):
+    """The self-check under compute-sanitizer, which finds accesses outside of tensors and races in shared memory."""
+    program = shutil.which("compute-sanitizer")
+    if not program:
+        return {"status": SKIPPED, "reason": "compute-sanitizer is not installed"}
+    folder = folder_of(model, "ours")
+    files = [book.file(f"{folder}/{name}") for name in (PROGRAM, "weights.bin", "selfcheck.bin")]
+    for tool in ("memcheck", "racecheck"):
+        code, output, errors = book.run([program, "--tool", tool, "--error-exitcode", "66", files[0], "selfcheck", files[1].parent, 1],
+                                        book.environment())
+        if code != 0:
+            return {"status": WRONG if code == 66 else FAILED, "reason": f"{tool}: {last_line(output, errors)}"}
+    return {"status": DONE}
+
+
+def counters(book, model):
+    """What Nsight Compute says of one run."""
+    program = shutil.which("ncu")
+    if not program:
+        return {"status": SKIPPED, "reason": "ncu is not installed"}
+    folder = folder_of(model, "ours")
+    code, output, errors = book.run([program, "--csv", "--launch-skip", 2, "--launch-count", 1, book.file(f"{folder}/{PROGRAM}"), "runner",
+                                     book.file(f"{folder}/weights.bin"), book.file(f"{folder}/selfcheck.bin"), "-", 3],
+                                    book.environment())
+    if code != 0:
+        return {"status": FAILED, "reason": last_line(errors, output)}
+    return {"status": DONE, "text": output[-20000:]}
+
+
 def folder_of(model, variant):
     return f"models/{model}/{variant}"
 
@@ -129,9 +190,9 @@ def folder_of(model, variant):
 MISSING_LIBRARY = 127  # exit code of the dynamic linker
 
 
-def without_library(variant, code, output, errors):
-    """Where a program with calls of libraries finds none of them, its step is skipped."""
-    if variant == "calls" and code == MISSING_LIBRARY:
+def what_is_missing(variant, code, output, errors):
+    """Where a program with calls of libraries finds none of them, or the device is not one for it, its step is skipped."""
+    if code == 77 or (variant == "calls" and code == MISSING_LIBRARY):
         return {"status": SKIPPED, "reason": last_line(output, errors)}
     return None
 
@@ -140,7 +201,7 @@ def correctness(book, model, variant):
     folder = folder_of(model, variant)
     files = [book.file(f"{folder}/{name}") for name in ("weights.bin", "selfcheck.bin")]
     code, output, errors = book.run_program(f"{folder}/{PROGRAM}", "selfcheck", files[0].parent)
-    skipped = without_library(variant, code, output, errors)
+    skipped = what_is_missing(variant, code, output, errors)
     if skipped:
         return skipped
     return {"status": DONE} if code == 0 else {"status": WRONG if code == 1 else FAILED, "reason": last_line(output, errors)}
@@ -165,7 +226,7 @@ def latency(book, model, variant):
     folder = folder_of(model, variant)
     done = book.run_program(f"{folder}/{PROGRAM}", "runner", book.file(f"{folder}/weights.bin"),
                             book.file(f"{folder}/selfcheck.bin"), "-", book.runs)
-    return without_library(variant, *done) or timed(*done)
+    return what_is_missing(variant, *done) or timed(*done)
 
 
 def runtime(book, model, name):
@@ -196,7 +257,7 @@ def profile(book, model):
 
 def steps_of(contents):
     """(name, what runs it), in the order in which they are worth most: those that there is no time for are the last ones."""
-    steps = [("ptx", ptx)]
+    steps = [("ptx", ptx), ("costs", device_costs)]
     models = [(model["model"], model["variants"]) for model in contents["models"]]
     ours = [(model, "ours") for model, variants in models if "ours" in variants]
     others = [(model, variant) for model, variants in models for variant in variants if variant != "ours"]
@@ -207,6 +268,8 @@ def steps_of(contents):
 
     for program in ours:
         add("correctness", correctness, program)
+    for program in ours[:CLOSELY]:
+        add("sanitizer", sanitizer, program[:1])
     for program in ours:
         add("latency", latency, program)
     for way in BASELINES:
@@ -221,6 +284,8 @@ def steps_of(contents):
             add("runtime", runtime, (model, name))
     for model, _ in models:
         add("profile", profile, (model,))
+    for program in ours[:CLOSELY]:
+        add("counters", counters, program[:1])
     return steps
 
 
@@ -236,6 +301,29 @@ def write(file, contents):
     partial = file.with_name(file.name + ".partial")
     partial.write_text(json.dumps(contents, indent=1) + "\n")
     partial.rename(file)
+
+
+def state_of_device():
+    """Clocks, power and temperature as nvidia-smi says them; nothing where there is none."""
+    program = shutil.which("nvidia-smi")
+    fields = ("name", "driver_version", "clocks.sm", "clocks.mem", "power.draw", "temperature.gpu")
+    if not program:
+        return None
+    try:
+        done = subprocess.run([program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader", "--id=0"], capture_output=True,
+                              text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return dict(zip(fields, (value.strip() for value in done.stdout.strip().split(",")))) if done.returncode == 0 else None
+
+
+def add_line(book, name, result):
+    """A line of one file, in the order in which steps end: a run that is cut off loses nothing."""
+    line = json.dumps({"step": name, "seconds_since_start": round(book.seconds_since_start(), 3), "device": state_of_device(), **result})
+    with (book.results / "steps.jsonl").open("a") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def run_all(book, report):
@@ -255,6 +343,7 @@ def run_all(book, report):
                 if result["status"] == FAILED and book.time_left() <= 0:
                     result["status"] = NO_TIME  # it may have been stopped
                 write(file, result)
+                add_line(book, name, result)
         results[name] = result
         report(name, result)
     return results

@@ -67,11 +67,12 @@ class Book(unittest.TestCase):
         output, errors = process.communicate(timeout=500)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
-    def run_book(self, book, *words, device=True):
+    def run_book(self, book, *words, device=True, **environment):
         """Where only the directory is: with the script in it."""
-        given = dict(os.environ, PATH="/usr/bin:/bin", LEMMA="")
+        given = dict(os.environ, PATH="/usr/bin:/bin", LEMMA="", HOST_CUDA_PROCESSORS="4")
         given.update(self.toolkit.driver_environment() if device else {})
-        return subprocess.run([sys.executable, book / "run.py", "--runs", "3", *map(str, words)], capture_output=True, text=True,
+        given.update({name: str(value) for name, value in environment.items()})
+        return subprocess.run([sys.executable, book / "run.py", "--runs", "3", "--copied-megabytes", "1", "--rounds", "20", *map(str, words)], capture_output=True, text=True,
                               timeout=500, env=given)
 
     def copy_of_book(self, name):
@@ -137,11 +138,12 @@ class Book(unittest.TestCase):
         both = ("convolution", "softmax")
         others = ("convolution-no-fusion", "convolution-calls", "softmax-no-fusion")
         self.assertEqual(names, [
-            "ptx", *(f"correctness-{model}-ours" for model in both), *(f"latency-{model}-ours" for model in both),
+            "ptx", "costs", *(f"correctness-{model}-ours" for model in both), *(f"sanitizer-{model}" for model in both),
+            *(f"latency-{model}-ours" for model in both),
             *(f"baseline-{model}-{way}" for way in ("stream", "graph") for model in both),
             *(f"correctness-{other}" for other in others), *(f"latency-{other}" for other in others),
             *(f"runtime-{model}-{name}" for name in ("onnxruntime", "torch", "tensorrt") for model in both),
-            *(f"profile-{model}" for model in both)])
+            *(f"profile-{model}" for model in both), *(f"counters-{model}" for model in both)])
 
     def test_without_what_unpacks_one_line_says_so(self):
         code = f"import runpy, sys; sys.modules['_lzma'] = None; sys.path.insert(0, {str(self.book)!r}); " \
@@ -167,6 +169,11 @@ class Book(unittest.TestCase):
             # There is no host header for all that the baseline calls.
             self.assertEqual(results["steps"][f"baseline-{model}-graph"]["status"], "skipped")
             self.assertEqual(results["steps"][f"profile-{model}"]["status"], "skipped")
+        self.check_costs(book, results["steps"]["costs"])
+        lines = [json.loads(line) for line in (book / "results" / "steps.jsonl").read_text().splitlines()]
+        self.assertEqual([line["step"] for line in lines], list(results["steps"]))
+        self.assertEqual({line["step"]: line["status"] for line in lines},
+                         {name: result["status"] for name, result in results["steps"].items()})
         table = (book / "results" / "table.txt").read_text().splitlines()
         self.assertEqual([line.split()[0] for line in table], ["model", "convolution", "softmax"])
         self.assertTrue(all(line.endswith("yes") for line in table[1:]), table)
@@ -174,6 +181,23 @@ class Book(unittest.TestCase):
         before = {file: file.stat().st_mtime_ns for file in (book / "results").glob("correctness-*.json")}
         self.assertEqual(self.run_book(book).returncode, 0)
         self.assertEqual(before, {file: file.stat().st_mtime_ns for file in before})
+
+    def check_costs(self, book, result):
+        """Measured costs are in the description, which schedules can be made for; the rest of it stays."""
+        self.assertEqual(set(result["costs"]), {"launch", "cooperative_launch", "hop", "meeting", "step"})
+        self.assertTrue(all(seconds > 0 for seconds in result["costs"].values()), result)
+        self.assertEqual({(copy["place"], copy["bytes_of_a_load"], copy["threads"]) for copy in result["copies"]},
+                         {(place, width, threads) for place in ("memory", "cache") for width in (4, 16) for threads in (128, 256, 512, 1024)})
+        written = json.loads((book / "results" / "device.json").read_text())
+        carried = json.loads((book / "device.json").read_text())
+        self.assertEqual(written["seconds_per_event"], result["costs"]["hop"])
+        best = max(copy["bytes_per_second"] for copy in result["copies"] if copy["place"] == "memory")
+        self.assertAlmostEqual(written["seconds_per_weight_byte"], carried["units"] / best)
+        self.assertEqual({key: written[key] for key in ("units", "shared_bytes_per_unit", "least_task_seconds", "seconds_per_operation")},
+                         {key: carried[key] for key in ("units", "shared_bytes_per_unit", "least_task_seconds", "seconds_per_operation")})
+        done = subprocess.run([LEMMA, "emit", self.models[0], "--target", "cuda", "--plan", "--device", book / "results" / "device.json"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     @unittest.skipUnless(shutil.which("nvcc"), "there is no nvcc")
     def test_the_baseline_builds_with_the_libraries(self):
@@ -207,6 +231,23 @@ class Book(unittest.TestCase):
         self.assertEqual(done.returncode, 4, done.stdout)
         self.assertIn("WRONG    correctness-softmax-ours", done.stdout)
 
+    def test_a_fault_of_the_device_is_a_line_of_each_step_and_the_rest_goes_on(self):
+        for number, (environment, status, reason) in enumerate((
+                ({"HOST_CUDA_DRIVER": 12040}, "skipped", "the driver is one for CUDA 12.4"),
+                ({"HOST_CUDA_PROCESSORS": 1}, "skipped", "the device has 1 multiprocessors"),
+                ({"HOST_CUDA_MEMORY": 3000}, "failed", "cudaMalloc: out of memory"))):
+            book = self.copy_of_book(f"fault-{number}")
+            done = self.run_book(book, "--seconds", "60", **environment)
+            results = json.loads((book / "results" / "results.json").read_text())["steps"]
+            self.assertNotIn("no time", {result["status"] for result in results.values()})
+            for model in ("softmax", "convolution"):
+                result = results[f"correctness-{model}-ours"]
+                self.assertEqual(result["status"].lower(), status, result)
+                self.assertTrue(result["reason"].startswith(reason), result)
+            self.assertEqual(results["runtime-softmax-tensorrt"]["status"], "skipped")
+            self.assertIn(done.returncode, (0, 4), done.stderr)
+            self.assertEqual(done.stderr, "")
+
     def test_without_time_steps_are_left(self):
         book = self.copy_of_book("hurry")
         done = self.run_book(book, "--seconds", "0")
@@ -219,7 +260,7 @@ class Book(unittest.TestCase):
         done = self.run_book(self.book, device=False)
         self.assertEqual(done.returncode, 77)
         self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1))
-        self.assertIn("nothing was run, 23 steps of 2 models are left", done.stderr)
+        self.assertIn("nothing was run, 28 steps of 2 models are left", done.stderr)
 
     def test_another_architecture_is_refused(self):
         book = self.copy_of_book("other")
