@@ -38,7 +38,7 @@ MODELS = ("softmax_of_large_values", "layer_normalization", "products", "convolu
 # In tiles, several of them for a task.
 LARGE = ("tiled_product", "tiled_product_f16", "tiled_groups")
 PTX_MODELS = ("products", "lstm", "narrow_products", "wide_elementwise", "wide_elementwise_f16", "tiled_product_f16", "tiled_product_bf16",
-              "tiled_product", "tiled_convolution_f16", "tiled_attention_f16", "normalization_of_bf16")
+              "tiled_product", "tiled_product --tf32", "tiled_convolution_f16", "tiled_attention_f16", "normalization_of_bf16")
 WITH_CALLS = ("scaled_products", "branches", "attention", "transformer_block")
 
 
@@ -56,17 +56,19 @@ def arguments():
     return parser.parse_args()
 
 
-def emit(options, folder, model):
-    file = folder / f"{model}.onnx"
+def emit(options, folder, words):
+    """The source of a model, with more words for `lemma emit` behind its name."""
+    model, *more = words.split()
+    directory, file = folder / words.replace(" ", ""), folder / f"{model}.onnx"
     file.write_bytes(cuda_models.CALL_MODELS[model]())
     device = ["--device", host_program.HOST_CUDA / "device.json"]
     if model.startswith(("tiled", "narrow")):
         device = ["--device", host_program.HOST_CUDA / "large_tasks.json", "--units", "1"]
     threads = ["--block-threads", "32" if options.library_calls else "64"]
     calls = ["--library-calls", "all", "--call-costs", "h100"] if options.library_calls else []
-    subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "-o", folder / model, "--name",
-                    "sample", *device, *threads, *calls], check=True, stdout=subprocess.DEVNULL)
-    return folder / model
+    subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "-o", directory, "--name",
+                    "sample", *device, *threads, *calls, *more], check=True, stdout=subprocess.DEVNULL)
+    return directory
 
 
 def ptx_outcomes(options, folder):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Calls sessions of `lemma.compile` for a long time: several threads share one session, and with --sizes each call has inputs
 of other sizes. Outputs are compared with what the session gave one caller before (the same bytes), and with --sizes with those of
-ONNX Runtime on the same inputs. Memory is what the process holds after a tenth of the time, and at the end: a session that
-keeps what it should drop grows in between.
+ONNX Runtime on the same inputs. Memory is what the process holds after half of the time, when as many programs as may be are
+kept, and at the end: a session that keeps what it should drop grows in between.
 
 Each model has a process of its own.
 
@@ -129,7 +129,7 @@ def child(options):
         begin = time.monotonic()
         callers = Callers(session, inputs, options.seconds)
         memory = []
-        watch = threading.Timer(options.seconds / 10, lambda: memory.append(resident_megabytes()))
+        watch = threading.Timer(options.seconds / 2, lambda: memory.append(resident_megabytes()))
         watch.start()
         callers.run(options.callers)
         watch.cancel()
