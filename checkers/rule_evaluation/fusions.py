@@ -1,5 +1,7 @@
 """Operators that a runtime has beside those of ONNX, made of those that networks.py and operators.py have."""
 
+import numpy
+
 from rule_evaluation.operators import common_type, matmul, number, require
 
 
@@ -84,9 +86,9 @@ def skip(operators, name, bias):
 
 def multi_head_attention(operators):
     def apply(m, operands, attributes, _):
-        kind, heads = common_type([one for one in operands if one]), attributes["num_heads"]
+        kind, heads = common_type([one for one in operands[:5] if one]), attributes["num_heads"]
         values = [one[0] for one in operands[:3]]
-        bias, addend = [*operands[3:], None, None][:2]
+        bias, addend, mask = [*operands[3:], None, None, None][:3]
         require(all(one.ndim == 3 for one in values), "operands with other axes")
         require(heads > 0 and all(one.shape[2] % heads == 0 for one in values), "heads that do not share the elements")
         query, key, value = values
@@ -111,6 +113,13 @@ def multi_head_attention(operators):
             require(len(shape) == 4 and shape[2:] == scores.shape[2:], "an addend of another size")
             require(all(one in (1, size) for one, size in zip(shape, scores.shape)), "an addend of another size")
             scores = of("Add", scores, addend[0])
+        if mask:
+            value = attributes.get("mask_filter_value", 0.0)
+            require(not addend and value <= -1e30, "an addend beside the mask, or a score that would not be lost")
+            require(mask[0].shape == (scores.shape[0], *scores.shape[2:]), "a mask of another size")
+            counts = numpy.broadcast_to((mask[0] > 0)[:, None], scores.shape)
+            least = numpy.broadcast_to(number(m, value, None), scores.shape)
+            scores = operators["Where"](m, [(counts, "bool"), (scores, kind), (least, kind)], {}, 1)[0][0]
         result = of("MatMul", of("Softmax", scores, axis=3), apart[2])
         return [(result.transpose(0, 2, 1, 3).reshape(query.shape[0], query.shape[1], value.shape[2]), kind)]
     return apply

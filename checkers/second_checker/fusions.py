@@ -92,9 +92,9 @@ def infer_rnn(operands, attributes, count, conditions):
 
 
 def infer_multi_head_attention(operands, attributes, _, conditions):
-    kind, heads = one_type(operands, REAL), attributes["num_heads"]
+    kind, heads = one_type(operands[:5], REAL), attributes["num_heads"]
     query, key, value = (one[1] for one in operands[:3])
-    bias, addend = [*operands[3:], None, None][:2]
+    bias, addend, mask = [*operands[3:], None, None, None][:3]
     demand(len(query) == len(key) == len(value) == 3, "operands with other axes")
     conditions.positive(heads)
     for shape in (query, value):
@@ -110,6 +110,11 @@ def infer_multi_head_attention(operands, attributes, _, conditions):
         for one, other in zip(addend[1][2:], scores[2:]):
             agree(one, other, conditions)
         demand(broadcast([addend[1], scores], conditions) == scores, "an addend that exceeds the scores")
+    if mask is not None:
+        demand(addend is None and mask[0] == "i32" and len(mask[1]) == 3, "another mask")
+        demand(attributes["mask_filter_value"] <= -1e30, "a score that would not be lost beside the value")
+        for one, other in zip(mask[1], (query[0], query[1], key[1])):
+            agree(one, other, conditions)
     demand(attributes["scale"] != 0 or floor_quotient(query[2], heads).is_constant(), "a scale that is not known")
     return [(kind, (query[0], query[1], value[2]))]
 

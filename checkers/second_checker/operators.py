@@ -126,8 +126,8 @@ OPERATORS.update({
     "GRU": Operator((5, 5), fusions.recurrence_rule(3, 1), {"linear_before_reset": ("integer", 0)}, 2, 2),
     "LSTM": Operator((6, 6), fusions.recurrence_rule(4, 2), None, 3, 3),
     "RNN": Operator((5, 5), fusions.infer_rnn, {"activation": ("string", '"Tanh"')}, 2, 2),
-    "MultiHeadAttention": Operator((3, 5), fusions.infer_multi_head_attention,
-                                   {"num_heads": ("size", REQUIRED), "scale": ("real", 0.0)}),
+    "MultiHeadAttention": Operator((3, 6), fusions.infer_multi_head_attention,
+                                   {"num_heads": ("size", REQUIRED), "scale": ("real", 0.0), "mask_filter_value": ("real", 0.0)}),
     "SkipLayerNormalization": Operator((3, 5), fusions.infer_skip, SKIP, 2),
     "SkipSimplifiedLayerNormalization": Operator((3, 4), fusions.infer_skip, SKIP, 2),
 })

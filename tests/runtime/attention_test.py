@@ -27,8 +27,8 @@ def shape(builder, *sizes):
     return builder.constant(numpy.array(sizes, numpy.int64))
 
 
-def attention(scaling, addend, turned_twice):
-    """`addend`: sizes of its first two axes."""
+def attention(scaling, addend, turned_twice, mask=()):
+    """`addend`, `mask`: sizes of their first two axes."""
     builder = Builder(5)
     lengths = {"q": QUERIES, "k": KEYS, "v": KEYS}
     parts = {name: builder.node("Transpose", builder.node(
@@ -42,6 +42,10 @@ def attention(scaling, addend, turned_twice):
         scores = builder.node(scaling, scores, builder.constant(numpy.float32(factor)))
     if addend:
         scores = builder.node("Add", scores, builder.input("m", *addend, QUERIES, KEYS))
+    if mask:
+        allowed = builder.node("Greater", builder.input("m", *mask, QUERIES, KEYS), builder.constant(numpy.float32(-0.5)))
+        least = builder.constant(numpy.finfo(numpy.float32).min)
+        scores = builder.node("Where", allowed, scores, least)
     values = builder.node("MatMul", builder.node("Softmax", scores, axis=3), parts["v"])
     joined = builder.node("Reshape", builder.node("Transpose", values, perm=[0, 2, 1, 3]),
                           shape(builder, BATCH, QUERIES, HEADS * SIZE))
@@ -54,6 +58,8 @@ def models():
         for addend in ((), (1, 1), (BATCH, 1)):
             name = f"{scaling or 'unscaled'}_{'x'.join(map(str, addend)) or 'alone'}"
             yield name, attention(scaling, addend, False)
+        for mask in ((1, 1), (BATCH, 1)):
+            yield f"{scaling or 'unscaled'}_masked_{'x'.join(map(str, mask))}", attention(scaling, (), False, mask)
     yield "turned_twice", attention("Div", (), True)
 
 
