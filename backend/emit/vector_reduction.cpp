@@ -38,7 +38,7 @@ std::optional<VectorReduction> of_pairs(const LoweredOutput& nest, const Element
     const TermNumber across = pairs.factors[i], down = pairs.factors[1 - i];
     const std::int64_t step = step_in_pairs(nest, across, lane);
     if ((nest.graph.term(down).depends & lowering::set_of(lane)) == 0 && (step == 1 || step == 2))
-      return VectorReduction{across, down, step, true};
+      return VectorReduction{across, down, step, pairs.elements};
   }
   return std::nullopt;
 }
@@ -86,9 +86,9 @@ std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
   const auto is_in_lanes = [&](TermNumber operand) {
     return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
   };
-  VectorReduction result{reduction.operands[0], std::nullopt, 1, false};
+  VectorReduction result{reduction.operands[0], std::nullopt, 1, 1};
   if (const auto product = guarded_product(graph, reduction)) {
-    result = {product->factors[0], product->factors[1], 1, false, product->guards};
+    result = {product->factors[0], product->factors[1], 1, 1, product->guards};
     if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
     if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
       return std::nullopt;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backend/layout/byte_factor.h"
 #include "backend/layout/integer_weights.h"
 #include "backend/layout/layout.h"
 #include "backend/layout/short_rows.h"
@@ -14,6 +15,7 @@
 #include "backend/lower/copy_definition.h"
 #include "backend/lower/substitute.h"
 #include "backend/lower/without_unread.h"
+#include "backend/pairs.h"
 
 namespace lemma::backend {
 
@@ -55,6 +57,37 @@ struct FactorTensor {
   Computation computation;            // without a result; its axes are those of the tensor
   std::size_t axis = 0;               // that goes with the variable of the sum
   std::vector<ExpressionId> indices;  // of the definition with the sum
+
+  lowering::Sizes sizes() const {
+    lowering::Sizes result;
+    for (const VariableId v : output_of(computation).axes)
+      result.push_back(computation.definition.extent(v).offset());
+    return result;
+  }
+};
+
+/// The sizes with the elements of an axis in groups, which are the last axis.
+lowering::Sizes in_groups(lowering::Sizes sizes, std::size_t axis, std::int64_t elements) {
+  sizes[axis] = (sizes[axis] + elements - 1) / elements;
+  sizes.push_back(elements);
+  return sizes;
+}
+
+/// What is subtracted from a sum of products, and how the factors lie in memory.
+struct Correction {
+  BufferNumber sums = no_buffer;  // of the weights
+  std::vector<std::size_t> axes;  // of the result, that they depend on
+  Computation factor;             // whose definition has the number that is multiplied with them
+  std::int64_t offset = 0;        // is added to it
+  std::optional<ExpressionId> subtracted = {};
+};
+
+/// The factors of a sum of products as they are stored.
+struct Factors {
+  std::vector<FactorTensor> tensors;
+  std::vector<BufferNumber> buffers;
+  std::int64_t elements = 2;  // of a group, which are the last axis
+  std::optional<Correction> correction = {};
 };
 
 class Pairing {
@@ -80,18 +113,164 @@ class Pairing {
     if (!product) return false;
     for (const VariableId k : definition.node(product->sum).bound) {
       if (definition.extent(k).offset() < 4) continue;
-      std::vector<FactorTensor> factors;
-      for (const ExpressionId operand : definition.node(product->product).operands)
-        if (auto factor = factor_of(computation, operand, k)) factors.push_back(std::move(*factor));
-      if (factors.size() != 2) continue;
-      std::vector<BufferNumber> buffers;
-      for (const FactorTensor& factor : factors)
-        if (const auto buffer = stored_in_pairs(factor)) buffers.push_back(*buffer);
-      if (buffers.size() != 2) continue;
-      graph_.computations.push_back(in_pairs(computation, *product, k, factors, buffers));
+      auto factors = in_bytes(computation, *product, k);
+      if (!factors) factors = in_halves(computation, *product, k);
+      if (!factors) continue;
+      graph_.computations.push_back(with_groups(computation, *product, k, *factors));
       return true;
     }
     return false;
+  }
+
+  std::optional<Factors> factors_of(const Computation& computation, const Product& product,
+                                    VariableId k, std::int64_t elements) const {
+    Factors result;
+    result.elements = elements;
+    for (const ExpressionId operand : computation.definition.node(product.product).operands)
+      if (auto factor = factor_of(computation, operand, k, elements))
+        result.tensors.push_back(std::move(*factor));
+    if (result.tensors.size() != 2) return std::nullopt;
+    return result;
+  }
+
+  /// The factors in pairs of 16 bits.
+  std::optional<Factors> in_halves(const Computation& computation, const Product& product,
+                                   VariableId k) {
+    auto factors = factors_of(computation, product, k, 2);
+    if (!factors) return std::nullopt;
+    for (const FactorTensor& factor : factors->tensors) {
+      const auto integers = in_integers(factor.computation);
+      if (!integers) return std::nullopt;
+      factors->buffers.push_back(stored_in_groups(in_type(*integers, DataType::i16), factor.axis, 2));
+    }
+    return factors;
+  }
+
+  /// The factors in groups of four bytes, one with a sign and one without.
+  std::optional<Factors> in_bytes(const Computation& computation, const Product& product,
+                                  VariableId k) {
+    auto factors = factors_of(computation, product, k, 4);
+    if (!factors || !fits_bytes(computation, product)) return std::nullopt;
+    std::vector<Computation> integers;
+    for (const FactorTensor& factor : factors->tensors) {
+      auto computed = in_integers(factor.computation);
+      if (!computed) return std::nullopt;
+      integers.push_back(std::move(*computed));
+    }
+    for (const bool may_correct : {false, true})
+      for (const std::size_t side : {1U, 0U}) {
+        if (!has_signed_bytes(integers[side])) continue;
+        const auto bytes = byte_factor(integers[1 - side], ranges_);
+        if (!bytes || bytes->needs_correction() != may_correct) continue;
+        if (may_correct && !is_of_weights(integers[side])) continue;
+        factors->buffers.resize(2);
+        factors->buffers[side] = stored_in_groups(in_type(integers[side], DataType::i8),
+                                                  factors->tensors[side].axis, 4);
+        factors->buffers[1 - side] =
+            stored_in_groups(bytes->bytes, factors->tensors[1 - side].axis, 4);
+        if (!may_correct) return factors;
+        factors->correction =
+            correction_of(with_groups(computation, product, k, *factors), factors->buffers[side]);
+        if (!factors->correction) return std::nullopt;
+        factors->correction->factor = integers[1 - side];
+        factors->correction->offset = bytes->offset;
+        factors->correction->subtracted = bytes->subtracted;
+        return factors;
+      }
+    return std::nullopt;
+  }
+
+  /// Whether 32 bits hold every sum of products of bytes.
+  static bool fits_bytes(const Computation& computation, const Product& product) {
+    double terms = 1;
+    for (const VariableId v : computation.definition.node(product.sum).bound)
+      terms *= static_cast<double>(computation.definition.extent(v).offset());
+    return terms * 255 * 128 < 0x1p31;
+  }
+
+  bool has_signed_bytes(const Computation& factor) const {
+    const auto range = range_of(factor, output_of(factor).value, ranges_);
+    return range && range->low >= -128 && range->high <= 127;
+  }
+
+  bool is_of_weights(const Computation& factor) const {
+    return std::all_of(factor.operands.begin(), factor.operands.end(), [&](BufferNumber operand) {
+      return operand == no_buffer ||
+             (graph_.buffers[operand].memory == Memory::weights && graph_.buffers[operand].contents);
+    });
+  }
+
+  /// The sums of the weights that the sum of products reads, for the axes of the result that these depend on.
+  std::optional<Correction> correction_of(const Computation& sum, BufferNumber weights) {
+    const auto nest = nest_of(sum);
+    if (!nest || !graph_.buffers[weights].contents) return std::nullopt;
+    for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
+      const auto pairs = find_pair_sum(*nest, id);
+      if (!pairs) continue;
+      for (const lowering::TermNumber read : pairs->factors)
+        if (sum.operands[nest->graph.term(read).input] == weights)
+          return sums_of_weights(*nest, nest->graph.term(id), nest->graph.term(read), weights);
+    }
+    return std::nullopt;
+  }
+
+  Correction sums_of_weights(const lowering::LoweredOutput& nest, const lowering::Term& sum,
+                             const lowering::Term& read, BufferNumber weights) {
+    Correction result;
+    std::vector<lowering::LoopVariable> loops;
+    Buffer buffer;
+    buffer.name = graph_.buffers[weights].name + " added up";
+    buffer.type = DataType::i32;
+    buffer.memory = Memory::weights;
+    buffer.elements = 1;
+    std::size_t next = 0;
+    for (std::size_t axis = 0; axis < nest.sizes.size(); ++axis) {
+      if (nest.sizes[axis] == 1) continue;
+      const lowering::LoopVariable variable = nest.axes[next++];
+      if ((read.depends & lowering::set_of(variable)) == 0) continue;
+      result.axes.push_back(axis);
+      loops.push_back(variable);
+      buffer.sizes.push_back(nest.sizes[axis]);
+      buffer.elements *= nest.sizes[axis];
+    }
+    const std::vector<std::int32_t> sums =
+        added_up(nest.graph, nest.graph.address(read), loops, sum.bound,
+                 graph_.buffers[weights].contents->integers());
+    buffer.contents = Constant::of(DataType::i32, buffer.sizes, sums);
+    result.sums = static_cast<BufferNumber>(graph_.buffers.size());
+    add_buffer(std::move(buffer));
+    return result;
+  }
+
+  /// For each place of the loops, the last one fastest, the sum of the elements at the address over all places of `bound`.
+  static std::vector<std::int32_t> added_up(const lowering::TermGraph& graph, const Linear& address,
+                                            const std::vector<lowering::LoopVariable>& loops,
+                                            const std::vector<lowering::LoopVariable>& bound,
+                                            const std::vector<std::int64_t>& elements) {
+    std::vector<std::int64_t> places = {address.constant}, terms = {0};
+    const auto step_along = [&](std::vector<std::int64_t>& all, lowering::LoopVariable v) {
+      std::vector<std::int64_t> next;
+      next.reserve(all.size() * static_cast<std::size_t>(graph.extent(v)));
+      for (const std::int64_t place : all)
+        for (std::int64_t i = 0; i < graph.extent(v); ++i)
+          next.push_back(place + i * address.coefficient(v));
+      all = std::move(next);
+    };
+    for (const lowering::LoopVariable v : loops) step_along(places, v);
+    for (const lowering::LoopVariable v : bound) step_along(terms, v);
+    std::vector<std::int32_t> sums;
+    sums.reserve(places.size());
+    for (const std::int64_t place : places) {
+      std::int64_t sum = 0;
+      for (const std::int64_t term : terms) sum += elements[static_cast<std::size_t>(place + term)];
+      sums.push_back(static_cast<std::int32_t>(sum));
+    }
+    return sums;
+  }
+
+  void add_buffer(Buffer buffer) {
+    graph_.buffers.push_back(std::move(buffer));
+    ranges_.resize(graph_.buffers.size());
   }
 
   /// Sums that no type of 32 bits can hold are left alone, unless that is what they are stored in.
@@ -134,19 +313,19 @@ class Pairing {
   }
 
   /// Elements of a factor: of an operand, in the operand's order, or of an expression, by its variables.
-  std::optional<FactorTensor> factor_of(const Computation& whole, ExpressionId id,
-                                        VariableId k) const {
+  std::optional<FactorTensor> factor_of(const Computation& whole, ExpressionId id, VariableId k,
+                                        std::int64_t elements) const {
     if (auto factor = factor_of_expression(whole, id, k)) return factor;
     const ExpressionNode& node = whole.definition.node(id);
-    return node.kind == Kind::read ? factor_of_read(whole, node, k) : std::nullopt;
+    return node.kind == Kind::read ? factor_of_read(whole, node, k, elements) : std::nullopt;
   }
 
   std::optional<FactorTensor> factor_of_read(const Computation& whole, const ExpressionNode& node,
-                                             VariableId k) const {
+                                             VariableId k, std::int64_t elements) const {
     std::optional<std::size_t> axis;
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       if (!variables_below(whole.definition, node.operands[i])[k.v]) continue;
-      if (axis || !steps_through_pairs(whole, node.operands[i], k)) return std::nullopt;
+      if (axis || !steps_through_groups(whole, node.operands[i], k, elements)) return std::nullopt;
       axis = i;
     }
     if (!axis) return std::nullopt;
@@ -164,8 +343,9 @@ class Pairing {
     return factor;
   }
 
-  /// Whether the index is k and an even number.
-  static bool steps_through_pairs(const Computation& whole, ExpressionId index, VariableId k) {
+  /// Whether the index is k and a multiple of the elements of a group.
+  static bool steps_through_groups(const Computation& whole, ExpressionId index, VariableId k,
+                                   std::int64_t elements) {
     lowering::TermGraph terms(lowering::Domain::native, whole.views);
     lowering::Environment environment;
     std::optional<lowering::LoopVariable> loop;
@@ -178,9 +358,9 @@ class Pairing {
     const auto term = lowering::translate(terms, whole.definition, index, environment);
     if (!term) return false;
     const Linear form = terms.form(*term);
-    if (form.coefficient(*loop) != 1 || form.constant % 2 != 0) return false;
+    if (form.coefficient(*loop) != 1 || form.constant % elements != 0) return false;
     return std::all_of(form.terms.begin(), form.terms.end(), [&](const auto& entry) {
-      return entry.first == *loop || entry.second % 2 == 0;
+      return entry.first == *loop || entry.second % elements == 0;
     });
   }
 
@@ -237,33 +417,30 @@ class Pairing {
     return factor;
   }
 
-  /// The buffer that has the factor in pairs. Nothing if it is not computed from integers and weights.
-  std::optional<BufferNumber> stored_in_pairs(const FactorTensor& factor) {
-    Computation computation = factor.computation;
-    while (substitute_one(computation)) {
-    }
-    const auto integers = in_integers(computation);
-    if (!integers) return std::nullopt;
+  /// The buffer that has the elements in groups along the axis.
+  BufferNumber stored_in_groups(const Computation& computation, std::size_t axis,
+                                std::int64_t elements) {
     lowering::Sizes sizes;
-    for (const VariableId axis : output_of(*integers).axes)
-      sizes.push_back(integers->definition.extent(axis).offset());
-    const bool is_last = factor.axis + 1 == sizes.size();
-    const bool has_gap = sizes[factor.axis] % 2 != 0;
-    lowering::Sizes paired = sizes;
-    paired[factor.axis] = (sizes[factor.axis] + 1) / 2;
-    paired.push_back(2);
-    // Pairs along the last axis are neighbours anyway.
-    if (is_last && !has_gap) return stored(*integers, paired);
-    const BufferNumber unpaired = stored(*integers, sizes);
-    Computation pairs;
-    pairs.operands = {unpaired};
-    pairs.views = {{DataType::i16, sizes, false}};
-    pairs.definition = pairing_of(sizes, factor.axis);
-    return stored(std::move(pairs), paired);
+    for (const VariableId v : output_of(computation).axes)
+      sizes.push_back(computation.definition.extent(v).offset());
+    const bool is_last = axis + 1 == sizes.size();
+    const bool has_gap = sizes[axis] % elements != 0;
+    const lowering::Sizes grouped = in_groups(sizes, axis, elements);
+    // Groups along the last axis are neighbours anyway.
+    if (is_last && !has_gap) return stored(computation, grouped);
+    const BufferNumber ungrouped = stored(computation, sizes);
+    const DataType type = graph_.buffers[ungrouped].type;
+    Computation groups;
+    groups.operands = {ungrouped};
+    groups.views = {{type, sizes, false}};
+    groups.definition = grouping_of(sizes, axis, elements, type);
+    return stored(std::move(groups), grouped);
   }
 
-  /// A buffer of a computation of i16: weights, if it reads only weights.
+  /// A buffer of a computation of small integers: weights, if it reads only weights, and what is there already, if it copies
+  /// that.
   BufferNumber stored(Computation computation, const lowering::Sizes& sizes) {
+    if (const auto copied = copied_buffer(computation)) return *copied;
     std::string key = text(computation.definition) + fmt::format(" {}", fmt::join(sizes, ", "));
     for (std::size_t i = 0; i < computation.operands.size(); ++i)
       key += fmt::format("\n{} [{}]", computation.operands[i],
@@ -273,7 +450,7 @@ class Pairing {
     if (!is_new) return at->second;
     Buffer buffer;
     buffer.name = factor_name(computation) + " as integers";
-    buffer.type = DataType::i16;
+    buffer.type = computation.definition.node(output_of(computation).value).type;
     buffer.sizes = sizes;
     buffer.elements = 1;
     for (const std::int64_t size : sizes) buffer.elements *= size;
@@ -287,29 +464,39 @@ class Pairing {
       computation.is_stored = true;
       graph_.computations.push_back(std::move(computation));
     }
-    graph_.buffers.push_back(std::move(buffer));
+    add_buffer(std::move(buffer));
     return at->second;
   }
 
-  /// Elements of an axis in pairs along it, the last one with 0 if it is alone. Both elements of a pair are cases of one place
-  /// (backend/cases.h).
-  static Definition pairing_of(const lowering::Sizes& sizes, std::size_t axis) {
+  /// The buffer whose elements these are, in the same order.
+  static std::optional<BufferNumber> copied_buffer(const Computation& computation) {
+    const auto nest = nest_of(computation);
+    if (!nest) return std::nullopt;
+    const auto input = lowering::copied_input(*nest);
+    if (!input || computation.views[*input].type != nest->type) return std::nullopt;
+    return computation.operands[*input];
+  }
+
+  /// Elements of an axis in groups along it, the last one with zeros where there are no more. The elements of a group are
+  /// cases of one place (backend/cases.h).
+  static Definition grouping_of(const lowering::Sizes& sizes, std::size_t axis,
+                                std::int64_t elements, DataType type) {
     DefinitionBuilder builder;
     std::vector<Expression> axes;
     for (std::size_t i = 0; i < sizes.size(); ++i)
-      axes.push_back(builder.variable(i == axis ? (sizes[i] + 1) / 2 : sizes[i]));
-    const Expression element = builder.variable(2);
+      axes.push_back(builder.variable(i == axis ? (sizes[i] + elements - 1) / elements : sizes[i]));
+    const Expression element = builder.variable(elements);
     const auto element_at = [&](std::int64_t number) {
       std::vector<Expression> indices = axes;
-      indices[axis] = axes[axis] * Dimension(2) + Dimension(number);
-      return builder.read(0, DataType::i16, std::move(indices));
+      indices[axis] = axes[axis] * Dimension(elements) + Dimension(number);
+      const Expression read = builder.read(0, type, indices);
+      if (number < sizes[axis] % elements || sizes[axis] % elements == 0) return read;
+      return builder.select(indices[axis] < builder.integer(sizes[axis]), read,
+                            builder.integer(0, type));
     };
-    Expression second = element_at(1);
-    if (sizes[axis] % 2 != 0)
-      second =
-          builder.select(axes[axis] * Dimension(2) + Dimension(1) < builder.integer(sizes[axis]),
-                         second, builder.integer(0, DataType::i16));
-    const Expression value = builder.select(element == builder.integer(0), element_at(0), second);
+    Expression value = element_at(elements - 1);
+    for (std::int64_t number = elements - 1; number-- > 0;)
+      value = builder.select(element == builder.integer(number), element_at(number), value);
     axes.push_back(element);
     builder.output(axes, value);
     return std::move(builder).finish();
@@ -339,14 +526,17 @@ class Pairing {
     return result;
   }
 
-  /// Takes the definition of an operand of a real type into its place.
+  /// Takes the definition of an operand of a real type, or of wide integers, into its place.
   bool substitute_one(Computation& computation) const {
     constexpr std::size_t most_nodes = 60;
     for (std::uint32_t i = 0; i < computation.operands.size(); ++i) {
       const BufferNumber operand = computation.operands[i];
-      if (operand == no_buffer || !is_real(graph_.buffers[operand].type) || !producers_[operand])
-        continue;
+      if (operand == no_buffer || operand >= producers_.size() || !producers_[operand]) continue;
+      const DataType type = graph_.buffers[operand].type;
       const Computation& producer = (*before_)[*producers_[operand]];
+      if (!is_real(type) &&
+          (type != DataType::i32 || !computes_in_integers(producer.definition)))
+        continue;
       const std::vector<ExpressionNode>& nodes = producer.definition.nodes();
       const bool has_reduction = std::any_of(
           nodes.begin(), nodes.end(), [](const auto& node) { return is_reduction(node.kind); });
@@ -363,8 +553,10 @@ class Pairing {
     return false;
   }
 
-  /// The same elements computed in integers.
-  std::optional<Computation> in_integers(const Computation& computation) {
+  /// The same elements computed in integers, from operands that are stored.
+  std::optional<Computation> in_integers(Computation computation) {
+    while (substitute_one(computation)) {
+    }
     const Definition& before = computation.definition;
     if (!computes_in_integers(before)) return std::nullopt;
     Computation result = computation;
@@ -393,15 +585,9 @@ class Pairing {
           if (node.kind == Kind::read && is_real(node.type))
             return builder.read(node.input, DataType::i32, operands);
           if (node.kind == Kind::cast) return builder.cast(operands[0], DataType::i32);
-          // Outermost, a choice is seen as such by those who write loops.
-          if (node.kind == Kind::select && id == root)
-            return builder.select(operands[0], builder.cast(operands[1], DataType::i16),
-                                  builder.cast(operands[2], DataType::i16));
           return std::nullopt;
         });
-    const Expression value = copier.copy(root);
-    builder.output(
-        axes, before.node(root).kind == Kind::select ? value : builder.cast(value, DataType::i16));
+    builder.output(axes, copier.copy(root));
     result.definition = without_unreached(std::move(builder).finish());
     result.output = 0;
     return result;
@@ -443,20 +629,24 @@ class Pairing {
     buffer.type = DataType::i32;
     buffer.contents = Constant::of(DataType::i32, weights.sizes, elements);
     const auto result = static_cast<BufferNumber>(graph_.buffers.size());
-    graph_.buffers.push_back(std::move(buffer));
+    add_buffer(std::move(buffer));
+    ranges_[result] = ranges_[number];
     whole_.emplace(number, result);
     return result;
   }
 
-  Computation in_pairs(const Computation& computation, const Product& product, VariableId k,
-                       const std::vector<FactorTensor>& factors,
-                       const std::vector<BufferNumber>& buffers) const {
+  Computation with_groups(const Computation& computation, const Product& product, VariableId k,
+                          const Factors& factors) const {
     const Definition& before = computation.definition;
     Computation result = computation;
     const auto first = static_cast<std::uint32_t>(result.operands.size());
-    for (const BufferNumber buffer : buffers) {
+    for (const std::size_t side : {0U, 1U}) {
+      const BufferNumber buffer = factors.buffers[side];
       result.operands.push_back(buffer);
-      result.views.push_back({DataType::i16, graph_.buffers[buffer].sizes, false});
+      result.views.push_back({graph_.buffers[buffer].type,
+                              in_groups(factors.tensors[side].sizes(), factors.tensors[side].axis,
+                                        factors.elements),
+                              false});
     }
     DefinitionBuilder builder;
     std::vector<Expression> axes, bound;
@@ -465,28 +655,33 @@ class Pairing {
       axes.push_back(builder.variable(before.extent(v)));
       variables.emplace(v.v, axes.back());
     }
-    const Expression pair = builder.variable((before.extent(k).offset() + 1) / 2),
-                     element = builder.variable(2);
+    const std::int64_t groups =
+        (before.extent(k).offset() + factors.elements - 1) / factors.elements;
+    const Expression group = builder.variable(groups), element = builder.variable(factors.elements);
     for (const VariableId v : before.node(product.sum).bound) {
-      bound.push_back(v == k ? pair : builder.variable(before.extent(v)));
+      bound.push_back(v == k ? group : builder.variable(before.extent(v)));
       variables.emplace(v.v, v == k ? builder.integer(0) : bound.back());
     }
     bound.push_back(element);
     const auto read = [&](std::uint32_t number) {
-      const FactorTensor& factor = factors[number];
+      const FactorTensor& factor = factors.tensors[number];
       std::vector<Expression> indices;
       for (const ExpressionId index : factor.indices)
         indices.push_back(DefinitionCopier(builder, before, variables, nothing).copy(index));
-      indices[factor.axis] = builder.floor_div(indices[factor.axis], 2) + pair;
+      indices[factor.axis] = builder.floor_div(indices[factor.axis], factors.elements) + group;
       indices.push_back(element);
-      return builder.read(first + number, DataType::i16, std::move(indices));
+      return builder.cast(
+          builder.read(first + number, result.views[first + number].type, std::move(indices)),
+          DataType::i32);
     };
     DefinitionCopier copier(
         builder, before, variables,
         [&](ExpressionId id, const std::vector<Expression>& operands) -> std::optional<Expression> {
           if (id == product.product) return read(0) * read(1);
           if (id != product.sum) return std::nullopt;
-          return builder.cast(builder.reduce(Kind::sum, bound, operands[0]), before.node(id).type);
+          Expression sum = builder.reduce(Kind::sum, bound, operands[0]);
+          if (factors.correction) sum = sum - correction(builder, axes, *factors.correction, result);
+          return builder.cast(sum, before.node(id).type);
         });
     const Expression value = copier.copy(output_of(computation).value);
     builder.output(axes, value);
@@ -494,6 +689,35 @@ class Pairing {
     result.output = 0;
     forget_unread(result);
     return result;
+  }
+
+  /// What the sum of products is too large by.
+  Expression correction(DefinitionBuilder& builder, const std::vector<Expression>& axes,
+                        const Correction& from, Computation& result) const {
+    std::vector<Expression> indices;
+    for (const std::size_t axis : from.axes) indices.push_back(axes[axis]);
+    const auto sums = static_cast<std::uint32_t>(result.operands.size());
+    result.operands.push_back(from.sums);
+    result.views.push_back({DataType::i32, graph_.buffers[from.sums].sizes, false});
+    Expression number = builder.integer(from.offset, DataType::i32);
+    if (from.subtracted) {
+      const auto first = static_cast<std::uint32_t>(result.operands.size());
+      result.operands.insert(result.operands.end(), from.factor.operands.begin(),
+                             from.factor.operands.end());
+      result.views.insert(result.views.end(), from.factor.views.begin(), from.factor.views.end());
+      const Expression subtracted =
+          DefinitionCopier(builder, from.factor.definition, {},
+                           [&](ExpressionId id, const std::vector<Expression>& operands)
+                               -> std::optional<Expression> {
+                             const ExpressionNode& node = from.factor.definition.node(id);
+                             if (node.kind != Kind::read) return std::nullopt;
+                             return builder.read(first + node.input, node.type, operands);
+                           })
+              .copy(*from.subtracted);
+      number = from.offset == 0 ? builder.cast(subtracted, DataType::i32)
+                                : builder.cast(subtracted, DataType::i32) + number;
+    }
+    return builder.read(sums, DataType::i32, indices) * number;
   }
 
   ComputationGraph graph_;
