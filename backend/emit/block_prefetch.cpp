@@ -162,8 +162,7 @@ std::vector<TermPrefetch> prefetch_terms(const LoweredOutput& nest, const Elemen
   const std::int64_t row_step =
       nest.graph.address(nest.graph.term(*reduction.down)).coefficient(row);
   if (row_step > 0 && row_step <= most_step)
-    add(*reduction.down,
-        fmt::format("(rows - 1) * {} + {}", row_step, reduction.together));
+    add(*reduction.down, fmt::format("(rows - 1) * {} + {}", row_step, reduction.together));
   return result;
 }
 

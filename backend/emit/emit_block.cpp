@@ -243,7 +243,8 @@ class BlockWriter : public ElementWriter {
                                     .extents = {"lanes / count"}});
     open_parts();
     const std::string element = "&" + element_read(reduction.across);
-    const std::string first = reduction.has_groups() ? fmt::format("groups_at({})", element) : element;
+    const std::string first =
+        reduction.has_groups() ? fmt::format("groups_at({})", element) : element;
     source_.add(source::Call{
         fmt::format("load<count, {}>", reduction.step),
         {"across[part]", fmt::format("{} + part * count * {}", first, reduction.step)}});

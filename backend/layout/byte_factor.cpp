@@ -82,33 +82,63 @@ Expression without_subtraction(DefinitionBuilder& builder, DefinitionCopier& cop
 }
 
 Computation with_offset(const Computation& factor, std::int64_t offset) {
-  return changed(factor, [&](DefinitionBuilder& builder, DefinitionCopier& copier,
-                             ExpressionId root) -> Expression {
-    const Expression added = builder.integer(offset, DataType::i32);
-    const ExpressionNode& node = factor.definition.node(root);
-    if (node.kind != Kind::select)
-      return builder.cast(copier.copy(root), DataType::i32) + added;
-    return builder.select(copier.copy(node.operands[0]),
-                          builder.cast(copier.copy(node.operands[1]), DataType::i32) + added,
-                          builder.cast(copier.copy(node.operands[2]), DataType::i32) + added);
-  });
+  return changed(
+      factor,
+      [&](DefinitionBuilder& builder, DefinitionCopier& copier, ExpressionId root) -> Expression {
+        const Expression added = builder.integer(offset, DataType::i32);
+        const ExpressionNode& node = factor.definition.node(root);
+        if (node.kind != Kind::select)
+          return builder.cast(copier.copy(root), DataType::i32) + added;
+        return builder.select(copier.copy(node.operands[0]),
+                              builder.cast(copier.copy(node.operands[1]), DataType::i32) + added,
+                              builder.cast(copier.copy(node.operands[2]), DataType::i32) + added);
+      });
 }
 
 }  // namespace
 
+std::optional<ScaledFactor> without_scale(const Computation& factor) {
+  const Definition& definition = factor.definition;
+  ExpressionId product = value_of(factor);
+  std::vector<ExpressionId> conditions;
+  while (definition.node(product).kind == Kind::select &&
+         is_zero(definition.node(definition.node(product).operands[2]))) {
+    conditions.push_back(definition.node(product).operands[0]);
+    product = definition.node(product).operands[1];
+  }
+  const ExpressionNode& node = definition.node(product);
+  if (node.kind != Kind::multiply) return std::nullopt;
+  for (const std::size_t side : {1U, 0U}) {
+    const ExpressionId scale = node.operands[side], rest = node.operands[1 - side];
+    if (has_variables(definition, scale) || !has_variables(definition, rest)) continue;
+    return ScaledFactor{
+        changed(factor,
+                [&](DefinitionBuilder& builder, DefinitionCopier& copier, ExpressionId) {
+                  Expression value = copier.copy(rest);
+                  for (std::size_t i = conditions.size(); i-- > 0;)
+                    value = builder.select(copier.copy(conditions[i]), value,
+                                           builder.constant(0.0, value.type()));
+                  return value;
+                }),
+        scale};
+  }
+  return std::nullopt;
+}
+
 Computation in_type(const Computation& factor, DataType type) {
-  return changed(factor, [&](DefinitionBuilder& builder, DefinitionCopier& copier,
-                             ExpressionId root) -> Expression {
-    const ExpressionNode& node = factor.definition.node(root);
-    if (node.kind == Kind::select)
-      return builder.select(copier.copy(node.operands[0]),
-                            builder.cast(copier.copy(node.operands[1]), type),
-                            builder.cast(copier.copy(node.operands[2]), type));
-    // What is only read in another type is read as it is.
-    if (node.kind == Kind::cast && factor.definition.node(node.operands[0]).type == type)
-      return copier.copy(node.operands[0]);
-    return builder.cast(copier.copy(root), type);
-  });
+  return changed(
+      factor,
+      [&](DefinitionBuilder& builder, DefinitionCopier& copier, ExpressionId root) -> Expression {
+        const ExpressionNode& node = factor.definition.node(root);
+        if (node.kind == Kind::select)
+          return builder.select(copier.copy(node.operands[0]),
+                                builder.cast(copier.copy(node.operands[1]), type),
+                                builder.cast(copier.copy(node.operands[2]), type));
+        // What is only read in another type is read as it is.
+        if (node.kind == Kind::cast && factor.definition.node(node.operands[0]).type == type)
+          return copier.copy(node.operands[0]);
+        return builder.cast(copier.copy(root), type);
+      });
 }
 
 std::optional<ByteFactor> byte_factor(const Computation& factor, const WholeNumbers& ranges) {

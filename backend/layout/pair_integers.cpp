@@ -10,6 +10,7 @@
 #include "backend/layout/byte_factor.h"
 #include "backend/layout/integer_weights.h"
 #include "backend/layout/layout.h"
+#include "backend/layout/scaled_weights.h"
 #include "backend/layout/short_rows.h"
 #include "backend/layout/whole_numbers.h"
 #include "backend/lower/copy_definition.h"
@@ -50,6 +51,7 @@ std::vector<bool> variables_below(const Definition& definition, ExpressionId roo
 /// A sum of products of small whole numbers.
 struct Product {
   ExpressionId sum, product;
+  bool is_scaled = false;  // the factors may be whole numbers times numbers that leave the sum
 };
 
 /// A factor as a tensor: the computation of its elements, and where each product reads it.
@@ -82,11 +84,26 @@ struct Correction {
   std::optional<ExpressionId> subtracted = {};
 };
 
+/// A number that the products of a sum have in common.
+struct Scale {
+  Computation factor;                    // whose definition has it
+  ExpressionId number;                   // without variables
+  BufferNumber numbers = no_buffer;      // in place of it: of weights
+  std::optional<std::size_t> axis = {};  // of the factor's tensor, along which these differ
+};
+
+/// A factor in integers.
+struct Integers {
+  Computation computation;  // without a result
+  std::optional<Scale> scale = {};
+};
+
 /// The factors of a sum of products as they are stored.
 struct Factors {
   std::vector<FactorTensor> tensors;
   std::vector<BufferNumber> buffers;
   std::int64_t elements = 2;  // of a group, which are the last axis
+  std::vector<std::optional<Scale>> scales = {};
   std::optional<Correction> correction = {};
 };
 
@@ -138,12 +155,68 @@ class Pairing {
                                    VariableId k) {
     auto factors = factors_of(computation, product, k, 2);
     if (!factors) return std::nullopt;
-    for (const FactorTensor& factor : factors->tensors) {
-      const auto integers = in_integers(factor.computation);
-      if (!integers) return std::nullopt;
-      factors->buffers.push_back(stored_in_groups(in_type(*integers, DataType::i16), factor.axis, 2));
-    }
+    const auto integers = all_in_integers(computation, product, *factors);
+    if (integers.empty() || (product.is_scaled && !fits_halves(computation, product, integers)))
+      return std::nullopt;
+    for (const std::size_t side : {0U, 1U})
+      factors->buffers.push_back(
+          stored_in_groups(in_type(integers[side], DataType::i16), factors->tensors[side].axis, 2));
     return factors;
+  }
+
+  /// The factors in integers, with their scales in `factors`; nothing if there is none of one of them. What is no weight is
+  /// looked at first: all the weights of other products would be looked at in vain.
+  std::vector<Computation> all_in_integers(const Computation& computation, const Product& product,
+                                           Factors& factors) {
+    std::vector<Computation> result(2);
+    factors.scales.assign(2, std::nullopt);
+    for (const bool of_weights : {false, true})
+      for (const std::size_t side : {0U, 1U}) {
+        const FactorTensor& factor = factors.tensors[side];
+        if (is_of_weights(factor.computation) != of_weights) continue;
+        auto integers = in_integers(
+            factor.computation,
+            product.is_scaled ? axes_outside_sum(computation, product, factor) : std::nullopt);
+        if (!integers) return {};
+        result[side] = std::move(integers->computation);
+        factors.scales[side] = std::move(integers->scale);
+      }
+    return result;
+  }
+
+  /// The axes of the factor along which the terms of a sum do not go.
+  static std::optional<std::vector<std::size_t>> axes_outside_sum(const Computation& computation,
+                                                                  const Product& product,
+                                                                  const FactorTensor& factor) {
+    const Definition& definition = computation.definition;
+    std::vector<std::size_t> axes;
+    for (std::size_t axis = 0; axis < factor.indices.size(); ++axis) {
+      const std::vector<bool> variables = variables_below(definition, factor.indices[axis]);
+      const auto& bound = definition.node(product.sum).bound;
+      if (std::none_of(bound.begin(), bound.end(),
+                       [&variables](VariableId v) { return variables[v.v]; }))
+        axes.push_back(axis);
+    }
+    return axes;
+  }
+
+  /// Whether 16 bits hold both factors, and 32 bits every sum of their products.
+  bool fits_halves(const Computation& computation, const Product& product,
+                   const std::vector<Computation>& integers) const {
+    double most = terms_of(computation, product);
+    for (const Computation& factor : integers) {
+      const auto range = range_of(factor, output_of(factor).value, ranges_);
+      if (!range || range->low < least_i16 || range->high > greatest_i16) return false;
+      most *= std::max(std::abs(range->low), std::abs(range->high));
+    }
+    return most < 0x1p31;
+  }
+
+  static double terms_of(const Computation& computation, const Product& product) {
+    double terms = 1;
+    for (const VariableId v : computation.definition.node(product.sum).bound)
+      terms *= static_cast<double>(computation.definition.extent(v).offset());
+    return terms;
   }
 
   /// The factors in groups of four bytes, one with a sign and one without.
@@ -151,12 +224,8 @@ class Pairing {
                                   VariableId k) {
     auto factors = factors_of(computation, product, k, 4);
     if (!factors || !fits_bytes(computation, product)) return std::nullopt;
-    std::vector<Computation> integers;
-    for (const FactorTensor& factor : factors->tensors) {
-      auto computed = in_integers(factor.computation);
-      if (!computed) return std::nullopt;
-      integers.push_back(std::move(*computed));
-    }
+    const auto integers = all_in_integers(computation, product, *factors);
+    if (integers.empty()) return std::nullopt;
     for (const bool may_correct : {false, true})
       for (const std::size_t side : {1U, 0U}) {
         if (!has_signed_bytes(integers[side])) continue;
@@ -164,28 +233,41 @@ class Pairing {
         if (!bytes || bytes->needs_correction() != may_correct) continue;
         if (may_correct && !is_of_weights(integers[side])) continue;
         factors->buffers.resize(2);
-        factors->buffers[side] = stored_in_groups(in_type(integers[side], DataType::i8),
-                                                  factors->tensors[side].axis, 4);
+        factors->buffers[side] =
+            stored_in_groups(in_type(integers[side], DataType::i8), factors->tensors[side].axis, 4);
         factors->buffers[1 - side] =
             stored_in_groups(bytes->bytes, factors->tensors[1 - side].axis, 4);
         if (!may_correct) return factors;
         factors->correction =
             correction_of(with_groups(computation, product, k, *factors), factors->buffers[side]);
         if (!factors->correction) return std::nullopt;
-        factors->correction->factor = integers[1 - side];
-        factors->correction->offset = bytes->offset;
-        factors->correction->subtracted = bytes->subtracted;
+        set_number(*factors->correction, integers[1 - side], *bytes);
         return factors;
       }
     return std::nullopt;
   }
 
+  /// What the sums of the weights are multiplied with: now, if it is known.
+  void set_number(Correction& correction, const Computation& factor, const ByteFactor& bytes) {
+    correction.factor = factor;
+    correction.offset = bytes.offset;
+    correction.subtracted = bytes.subtracted;
+    const auto known =
+        bytes.subtracted ? range_of(factor, *bytes.subtracted, ranges_) : WholeRange{0, 0};
+    if (!known || known->low != known->high) return;
+    const std::int64_t number = static_cast<std::int64_t>(known->low) + bytes.offset;
+    Buffer& buffer = graph_.buffers[correction.sums];
+    std::vector<std::int32_t> products;
+    for (const std::int64_t sum : buffer.contents->integers())
+      products.push_back(static_cast<std::int32_t>(sum * number));
+    buffer.contents = Constant::of(DataType::i32, buffer.sizes, products);
+    correction.offset = 1;
+    correction.subtracted = std::nullopt;
+  }
+
   /// Whether 32 bits hold every sum of products of bytes.
   static bool fits_bytes(const Computation& computation, const Product& product) {
-    double terms = 1;
-    for (const VariableId v : computation.definition.node(product.sum).bound)
-      terms *= static_cast<double>(computation.definition.extent(v).offset());
-    return terms * 255 * 128 < 0x1p31;
+    return terms_of(computation, product) * 255 * 128 < 0x1p31;
   }
 
   bool has_signed_bytes(const Computation& factor) const {
@@ -195,8 +277,8 @@ class Pairing {
 
   bool is_of_weights(const Computation& factor) const {
     return std::all_of(factor.operands.begin(), factor.operands.end(), [&](BufferNumber operand) {
-      return operand == no_buffer ||
-             (graph_.buffers[operand].memory == Memory::weights && graph_.buffers[operand].contents);
+      return operand == no_buffer || (graph_.buffers[operand].memory == Memory::weights &&
+                                      graph_.buffers[operand].contents);
     });
   }
 
@@ -293,7 +375,7 @@ class Pairing {
     const Definition& definition = computation.definition;
     const ExpressionNode& node = definition.node(sum);
     if (node.kind != Kind::sum) return std::nullopt;
-    const Product result{sum, node.operands[0]};
+    Product result{sum, node.operands[0]};
     if (definition.node(result.product).kind != Kind::multiply) return std::nullopt;
     double terms = 1, most = 1, elements = 1;
     for (const VariableId v : node.bound)
@@ -302,9 +384,12 @@ class Pairing {
       elements *= static_cast<double>(definition.extent(v).offset());
     for (const ExpressionId operand : definition.node(result.product).operands) {
       const auto range = range_of(computation, operand, ranges_);
+      if (!range && node.type == DataType::f32) result.is_scaled = true;
+      if (result.is_scaled) continue;
       if (!range || range->low < least_i16 || range->high > greatest_i16) return std::nullopt;
       most *= std::max(std::abs(range->low), std::abs(range->high));
     }
+    if (result.is_scaled && elements * terms >= least_products) return result;
     const bool is_exact = node.type == DataType::i32 ||
                           (node.type == DataType::f64 && terms * most < 0x1p31) ||
                           (node.type == DataType::f32 && terms * most <= 0x1p24);
@@ -534,8 +619,7 @@ class Pairing {
       if (operand == no_buffer || operand >= producers_.size() || !producers_[operand]) continue;
       const DataType type = graph_.buffers[operand].type;
       const Computation& producer = (*before_)[*producers_[operand]];
-      if (!is_real(type) &&
-          (type != DataType::i32 || !computes_in_integers(producer.definition)))
+      if (!is_real(type) && (type != DataType::i32 || !computes_in_integers(producer.definition)))
         continue;
       const std::vector<ExpressionNode>& nodes = producer.definition.nodes();
       const bool has_reduction = std::any_of(
@@ -553,10 +637,110 @@ class Pairing {
     return false;
   }
 
-  /// The same elements computed in integers, from operands that are stored.
-  std::optional<Computation> in_integers(Computation computation) {
+  /// The same elements computed in integers, from operands that are stored. `scaled_axes`: the elements may be integers times
+  /// a number, which may differ along these axes.
+  std::optional<Integers> in_integers(Computation computation,
+                                      const std::optional<std::vector<std::size_t>>& scaled_axes) {
     while (substitute_one(computation)) {
     }
+    Integers result;
+    if (scaled_axes) {
+      if (auto weights = of_scaled_weights(computation, *scaled_axes)) return weights;
+      if (auto scaled = without_scale(computation);
+          scaled && is_constant(computation, scaled->scale)) {
+        result.scale = Scale{computation, scaled->scale};
+        computation = std::move(scaled->rest);
+      }
+    }
+    auto integers = without_reals(computation);
+    if (!integers) return std::nullopt;
+    result.computation = std::move(*integers);
+    return result;
+  }
+
+  /// Whether the expression is the same in each run.
+  bool is_constant(const Computation& computation, ExpressionId id) const {
+    const Definition& definition = computation.definition;
+    const std::vector<bool> is_reached = reachable_expressions(definition, id);
+    for (std::size_t i = 0; i <= id.v; ++i) {
+      const ExpressionNode& node = definition.nodes()[i];
+      if (!is_reached[i] || node.kind != Kind::read) continue;
+      const BufferNumber operand = computation.operands[node.input];
+      if (operand == no_buffer || graph_.buffers[operand].memory != Memory::weights) return false;
+    }
+    return true;
+  }
+
+  /// Weights that are copied from a buffer whose elements are whole numbers times numbers.
+  std::optional<Integers> of_scaled_weights(const Computation& computation,
+                                            const std::vector<std::size_t>& scaled_axes) {
+    const Definition& definition = computation.definition;
+    const ExpressionNode& read = definition.node(output_of(computation).value);
+    if (read.kind != Kind::read || read.type != DataType::f32) return std::nullopt;
+    const BufferNumber number = computation.operands[read.input];
+    if (number == no_buffer || graph_.buffers[number].memory != Memory::weights ||
+        !graph_.buffers[number].contents)
+      return std::nullopt;
+    std::vector<std::size_t> weight_axes, factor_axes;
+    for (const std::size_t axis : scaled_axes)
+      for (std::size_t i = 0; i < read.operands.size(); ++i) {
+        const ExpressionNode& index = definition.node(read.operands[i]);
+        if (index.kind != Kind::index || index.variable != output_of(computation).axes[axis])
+          continue;
+        weight_axes.push_back(i);
+        factor_axes.push_back(axis);
+      }
+    const lowering::Sizes& sizes = computation.views[read.input].sizes;
+    const auto scaled =
+        scaled_weights(graph_.buffers[number].contents->reals(), sizes, weight_axes);
+    if (!scaled) return std::nullopt;
+    Integers result{with_contents(computation, read.input, scaled->numbers), Scale{}};
+    result.scale->numbers = added_weights(
+        graph_.buffers[number].name + " scales", DataType::f32,
+        scaled->axis ? lowering::Sizes{sizes[*scaled->axis]} : lowering::Sizes{}, scaled->scales);
+    for (std::size_t i = 0; i < weight_axes.size(); ++i)
+      if (scaled->axis == weight_axes[i]) result.scale->axis = factor_axes[i];
+    return result;
+  }
+
+  /// The computation, which is one read, of these integers in place of what it reads.
+  Computation with_contents(const Computation& computation, std::uint32_t input,
+                            const std::vector<std::int32_t>& elements) {
+    const Buffer& before = graph_.buffers[computation.operands[input]];
+    Computation result = computation;
+    result.views[input].type = DataType::i32;
+    result.operands[input] =
+        added_weights(before.name, DataType::i32, result.views[input].sizes, elements);
+    ranges_[result.operands[input]] = WholeRange{-128, 127};
+    result.output = 0;
+    result.definition = copied_output(
+        computation.definition, computation.output, [&](DefinitionBuilder& builder) -> Replace {
+          return [&](ExpressionId id,
+                     const std::vector<Expression>& operands) -> std::optional<Expression> {
+            const ExpressionNode& node = computation.definition.node(id);
+            if (node.kind != Kind::read) return std::nullopt;
+            return builder.read(node.input, DataType::i32, operands);
+          };
+        });
+    return result;
+  }
+
+  template <typename T>
+  BufferNumber added_weights(const std::string& name, DataType type, const lowering::Sizes& sizes,
+                             const std::vector<T>& elements) {
+    Buffer buffer;
+    buffer.name = name;
+    buffer.type = type;
+    buffer.memory = Memory::weights;
+    buffer.sizes = sizes;
+    buffer.elements = static_cast<std::int64_t>(elements.size());
+    buffer.contents = Constant::of(type, sizes, elements);
+    add_buffer(std::move(buffer));
+    return static_cast<BufferNumber>(graph_.buffers.size() - 1);
+  }
+
+  /// The same steps with integers.
+  std::optional<Computation> without_reals(const Computation& computation) {
     const Definition& before = computation.definition;
     if (!computes_in_integers(before)) return std::nullopt;
     Computation result = computation;
@@ -643,10 +827,10 @@ class Pairing {
     for (const std::size_t side : {0U, 1U}) {
       const BufferNumber buffer = factors.buffers[side];
       result.operands.push_back(buffer);
-      result.views.push_back({graph_.buffers[buffer].type,
-                              in_groups(factors.tensors[side].sizes(), factors.tensors[side].axis,
-                                        factors.elements),
-                              false});
+      result.views.push_back(
+          {graph_.buffers[buffer].type,
+           in_groups(factors.tensors[side].sizes(), factors.tensors[side].axis, factors.elements),
+           false});
     }
     DefinitionBuilder builder;
     std::vector<Expression> axes, bound;
@@ -680,8 +864,13 @@ class Pairing {
           if (id == product.product) return read(0) * read(1);
           if (id != product.sum) return std::nullopt;
           Expression sum = builder.reduce(Kind::sum, bound, operands[0]);
-          if (factors.correction) sum = sum - correction(builder, axes, *factors.correction, result);
-          return builder.cast(sum, before.node(id).type);
+          if (factors.correction)
+            sum = sum - correction(builder, axes, *factors.correction, result);
+          Expression value = builder.cast(sum, before.node(id).type);
+          for (const std::size_t side : {0U, 1U})
+            if (factors.scales[side])
+              value = value * scale(builder, before, variables, factors, side, result);
+          return value;
         });
     const Expression value = copier.copy(output_of(computation).value);
     builder.output(axes, value);
@@ -689,6 +878,39 @@ class Pairing {
     result.output = 0;
     forget_unread(result);
     return result;
+  }
+
+  /// The number that the factor was divided by.
+  Expression scale(DefinitionBuilder& builder, const Definition& before,
+                   const std::map<std::uint32_t, Expression>& variables, const Factors& factors,
+                   std::size_t side, Computation& result) const {
+    const Scale& from = *factors.scales[side];
+    if (from.numbers == no_buffer) return copied_number(builder, from.factor, from.number, result);
+    std::vector<Expression> indices;
+    if (from.axis)
+      indices.push_back(DefinitionCopier(builder, before, variables, nothing)
+                            .copy(factors.tensors[side].indices[*from.axis]));
+    const auto input = static_cast<std::uint32_t>(result.operands.size());
+    result.operands.push_back(from.numbers);
+    result.views.push_back({DataType::f32, graph_.buffers[from.numbers].sizes, false});
+    return builder.read(input, DataType::f32, indices);
+  }
+
+  /// An expression without variables of another computation, whose operands follow those of `result`.
+  static Expression copied_number(DefinitionBuilder& builder, const Computation& from,
+                                  ExpressionId number, Computation& result) {
+    const auto first = static_cast<std::uint32_t>(result.operands.size());
+    result.operands.insert(result.operands.end(), from.operands.begin(), from.operands.end());
+    result.views.insert(result.views.end(), from.views.begin(), from.views.end());
+    return DefinitionCopier(
+               builder, from.definition, {},
+               [&](ExpressionId id,
+                   const std::vector<Expression>& operands) -> std::optional<Expression> {
+                 const ExpressionNode& node = from.definition.node(id);
+                 if (node.kind != Kind::read) return std::nullopt;
+                 return builder.read(first + node.input, node.type, operands);
+               })
+        .copy(number);
   }
 
   /// What the sum of products is too large by.
@@ -701,23 +923,12 @@ class Pairing {
     result.views.push_back({DataType::i32, graph_.buffers[from.sums].sizes, false});
     Expression number = builder.integer(from.offset, DataType::i32);
     if (from.subtracted) {
-      const auto first = static_cast<std::uint32_t>(result.operands.size());
-      result.operands.insert(result.operands.end(), from.factor.operands.begin(),
-                             from.factor.operands.end());
-      result.views.insert(result.views.end(), from.factor.views.begin(), from.factor.views.end());
-      const Expression subtracted =
-          DefinitionCopier(builder, from.factor.definition, {},
-                           [&](ExpressionId id, const std::vector<Expression>& operands)
-                               -> std::optional<Expression> {
-                             const ExpressionNode& node = from.factor.definition.node(id);
-                             if (node.kind != Kind::read) return std::nullopt;
-                             return builder.read(first + node.input, node.type, operands);
-                           })
-              .copy(*from.subtracted);
-      number = from.offset == 0 ? builder.cast(subtracted, DataType::i32)
-                                : builder.cast(subtracted, DataType::i32) + number;
+      const Expression subtracted = builder.cast(
+          copied_number(builder, from.factor, *from.subtracted, result), DataType::i32);
+      number = from.offset == 0 ? subtracted : subtracted + number;
     }
-    return builder.read(sums, DataType::i32, indices) * number;
+    const Expression sum = builder.read(sums, DataType::i32, indices);
+    return from.offset == 1 && !from.subtracted ? sum : sum * number;
   }
 
   ComputationGraph graph_;
