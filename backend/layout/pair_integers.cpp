@@ -650,6 +650,7 @@ class Pairing {
           scaled && is_constant(computation, scaled->scale)) {
         result.scale = Scale{computation, scaled->scale};
         computation = std::move(scaled->rest);
+        forget_unread(computation);
       }
     }
     auto integers = without_reals(computation);
