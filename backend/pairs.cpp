@@ -30,8 +30,7 @@ TermNumber without_casts(const lowering::TermGraph& graph, TermNumber id) {
 bool steps_through_groups(const lowering::Linear& address, const PairSum& sum) {
   if (address.coefficient(sum.element) != 1 || address.constant % sum.elements != 0) return false;
   for (const auto& [atom, factor] : address.terms)
-    if (atom >= lowering::first_term_atom || (atom != sum.element && factor % sum.elements != 0))
-      return false;
+    if (atom != sum.element && factor % sum.elements != 0) return false;
   return true;
 }
 

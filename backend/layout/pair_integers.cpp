@@ -290,10 +290,16 @@ class Pairing {
       const auto pairs = find_pair_sum(*nest, id);
       if (!pairs) continue;
       for (const lowering::TermNumber read : pairs->factors)
-        if (sum.operands[nest->graph.term(read).input] == weights)
+        if (sum.operands[nest->graph.term(read).input] == weights &&
+            steps_along_loops(nest->graph.address(nest->graph.term(read))))
           return sums_of_weights(*nest, nest->graph.term(id), nest->graph.term(read), weights);
     }
     return std::nullopt;
+  }
+
+  static bool steps_along_loops(const Linear& address) {
+    return std::all_of(address.terms.begin(), address.terms.end(),
+                       [](const auto& term) { return term.first < lowering::first_term_atom; });
   }
 
   Correction sums_of_weights(const lowering::LoweredOutput& nest, const lowering::Term& sum,
