@@ -353,13 +353,6 @@ template <typename V>
   total = ((total > other) | (total != total)) ? total : other;
 }
 
-/// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side.
-template <std::int64_t rows, std::int64_t lanes, typename T>
-[[maybe_unused]] inline void turn(T* __restrict to, const T* __restrict from, std::int64_t step) {
-  for (std::int64_t lane = 0; lane < lanes; ++lane)
-    for (std::int64_t row = 0; row < rows; ++row) to[16 * row + lane] = from[row + lane * step];
-}
-
 #if defined(__clang__) || __GNUC__ >= 12
 /// Exchanges the corners beside the diagonal in squares of 2 * distance rows, of which these two are one row of each half.
 template <int distance, typename V, int... lane>
@@ -379,16 +372,16 @@ template <int distance, typename V>
                          std::make_integer_sequence<int, 16>());
 }
 
-template <std::int64_t rows, std::int64_t lanes>
-[[maybe_unused, gnu::always_inline]] inline void turn(float* __restrict to,
-                                                      const float* __restrict from,
-                                                      std::int64_t step) {
-  static_assert(rows == 16 && lanes <= 16);
-  using Loose = typename VectorType<float, 16>::loose;
-  Vector<float, 16> square[16];
+/// The same in registers, for elements of any type that are only moved.
+template <std::int64_t lanes, typename T>
+[[maybe_unused, gnu::always_inline]] inline void turn_square(T* __restrict to,
+                                                             const T* __restrict from,
+                                                             std::int64_t step) {
+  using Loose = typename VectorType<T, 16>::loose;
+  Vector<T, 16> square[16];
   for (std::int64_t lane = 0; lane < 16; ++lane)
     square[lane] =
-        lane < lanes ? *reinterpret_cast<const Loose*>(from + lane * step) : Vector<float, 16>{};
+        lane < lanes ? *reinterpret_cast<const Loose*>(from + lane * step) : Vector<T, 16>{};
   exchange_corners<1>(square);
   exchange_corners<2>(square);
   exchange_corners<4>(square);
@@ -396,7 +389,31 @@ template <std::int64_t rows, std::int64_t lanes>
   for (std::int64_t row = 0; row < 16; ++row)
     *reinterpret_cast<Loose*>(to + 16 * row) = square[row];
 }
+
+#define TURNS_IN_REGISTERS
 #endif
+
+/// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side. Instructions
+/// that choose from two registers do it where there are some for the type.
+template <std::int64_t rows, std::int64_t lanes, typename T>
+[[maybe_unused]] inline void turn(T* __restrict to, const T* __restrict from, std::int64_t step) {
+#if defined(TURNS_IN_REGISTERS)
+  constexpr bool is_square = rows == 16 && lanes <= 16;
+  if constexpr (std::is_same_v<T, float> && is_square) {
+    turn_square<lanes>(to, from, step);
+    return;
+  }
+#if defined(__AVX512VBMI__) && defined(__AVX512VL__)
+  if constexpr (sizeof(T) <= 2 && is_square) {
+    using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+    turn_square<lanes>(reinterpret_cast<Bits*>(to), reinterpret_cast<const Bits*>(from), step);
+    return;
+  }
+#endif
+#endif
+  for (std::int64_t lane = 0; lane < lanes; ++lane)
+    for (std::int64_t row = 0; row < rows; ++row) to[16 * row + lane] = from[row + lane * step];
+}
 
 /// The result of `count` partial results, a power of two: the first half with the second half, until one is left.
 template <std::int64_t count, typename T, typename Step>
