@@ -1,6 +1,7 @@
 #pragma once
-// Sums of products of integers of 16 bits that lie side by side in pairs, as `layout` stores factors and processors multiply
-// them: sum(..., j < 2: a[..., j] * b[..., j]).
+// Sums of products of small integers that lie side by side in groups of 32 bits, as `layout` stores factors and processors
+// multiply them: sum(..., j < n: a[..., j] * b[..., j]). A group is a pair of i16, or four bytes, of u8 in one factor and of
+// i8 in the other one.
 
 #include <optional>
 
@@ -10,7 +11,8 @@ namespace lemma::backend {
 
 struct PairSum {
   lowering::TermNumber factors[2] = {};  // reads
-  lowering::LoopVariable element = 0;    // of a pair; the last variable of the sum
+  lowering::LoopVariable element = 0;    // of a group; the last variable of the sum
+  std::int64_t elements = 2;             // of a group
 };
 
 /// Nothing for other terms.
@@ -22,7 +24,7 @@ bool is_read_in_pairs(const lowering::LoweredOutput& nest, lowering::TermNumber 
 /// Whether any term of the nest is such a sum.
 bool has_pair_sum(const lowering::LoweredOutput& nest);
 
-/// The step between neighbours along a loop, in pairs; 0 where it is no whole number of them.
+/// The step between neighbours along a loop, in groups; 0 where it is no whole number of them.
 std::int64_t step_in_pairs(const lowering::LoweredOutput& nest, lowering::TermNumber read,
                            lowering::LoopVariable variable);
 

@@ -8,6 +8,17 @@ import time
 
 import environment
 import numpy
+import onnx
+
+
+def shape_words(model, feed):
+    """The options that fix the sizes of inputs as those that are fed, where the model leaves any open."""
+    inputs = onnx.load(model, load_external_data=False).graph.input
+    is_open = any(not dimension.HasField("dim_value") for entry in inputs for dimension in entry.type.tensor_type.shape.dim)
+    if not is_open:
+        return []
+    return [word for name, array in feed.items() if array.ndim
+            for word in ("--shape", f"{name}:{','.join(map(str, array.shape))}")]
 
 
 def emit(lemma, model, folder, threads, *words):

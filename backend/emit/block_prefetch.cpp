@@ -118,7 +118,7 @@ std::optional<TermPrefetch> prefetch_read(const LoweredOutput& nest, const Eleme
   const auto without = [&](LoopVariable variable) {
     address = lowering::combine(address, Linear::atom(variable), -address.coefficient(variable));
   };
-  // The loops inside, and the one over the elements of a pair, begin at 0.
+  // The loops inside, and the one over the elements of a group, begin at 0.
   for (LoopVariable v = 0; v < nest.graph.variable_count(); ++v) {
     const auto open_loops = loops.begin() + static_cast<std::ptrdiff_t>(distance->depth);
     if (std::find(nest.axes.begin(), nest.axes.end(), v) == nest.axes.end() &&
@@ -155,15 +155,14 @@ std::vector<TermPrefetch> prefetch_terms(const LoweredOutput& nest, const Elemen
       result.push_back(std::move(*prefetch));
   };
   const Term& across = nest.graph.term(reduction.across);
-  const std::int64_t step = reduction.step * (reduction.has_pairs ? 2 : 1);
+  const std::int64_t step = reduction.step * reduction.together;
   if ((across.depends & lowering::set_of(row)) == 0)
     add(reduction.across, fmt::format("lanes * {}", step));
   if (!reduction.down) return result;
   const std::int64_t row_step =
       nest.graph.address(nest.graph.term(*reduction.down)).coefficient(row);
   if (row_step > 0 && row_step <= most_step)
-    add(*reduction.down,
-        fmt::format("(rows - 1) * {} + {}", row_step, reduction.has_pairs ? 2 : 1));
+    add(*reduction.down, fmt::format("(rows - 1) * {} + {}", row_step, reduction.together));
   return result;
 }
 

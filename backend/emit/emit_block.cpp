@@ -135,7 +135,7 @@ class BlockWriter : public ElementWriter {
     const Term& term = graph_.term(id);
     LEMMA_ASSIGN_OR_RETURN(std::string type, computed_type(term.lanes));
     LEMMA_ASSIGN_OR_RETURN(std::string neutral, neutral_text(term));
-    if (reduction.has_pairs) {
+    if (reduction.has_groups()) {
       type = "std::int32_t";
       neutral = "0";
     }
@@ -150,8 +150,8 @@ class BlockWriter : public ElementWriter {
     source_.add(source::Assignment{"total[row][part]", vector + "{} + " + neutral});
     source_.close(2);
     source_.add(index_declaration(block_.lane_axis, ""));
-    // Both elements of a pair are multiplied at once.
-    const std::size_t loops = plan_.below[id].size() - (reduction.has_pairs ? 1 : 0);
+    // All elements of a group are multiplied at once.
+    const std::size_t loops = plan_.below[id].size() - (reduction.has_groups() ? 1 : 0);
     std::vector<LoopVariable> variables;
     for (std::size_t i = 0; i < loops; ++i)
       variables.push_back(plan_.regions[plan_.below[id][i]].variable);
@@ -161,7 +161,7 @@ class BlockWriter : public ElementWriter {
       for (const TermPrefetch& prefetch : prefetches)
         if (prefetch.depth == i + 1) source_.add(prefetch.call);
     }
-    if (reduction.has_pairs)
+    if (reduction.has_groups())
       source_.add(source::constant("std::int64_t", variable_name(term.bound.back()), "0"));
     write_step(term.kind, reduction, type);
     source_.close(loops);
@@ -197,8 +197,8 @@ class BlockWriter : public ElementWriter {
     if (reduction.down && !down_first) load_down(reduction, type);
     open_parts();
     const std::string total = "total[row][part]", across = "across[part]";
-    if (reduction.has_pairs)
-      source_.add(source::Call{"add_products_of_pairs<count>", {total, across, "down"}});
+    if (reduction.has_groups())
+      source_.add(source::Call{adder_of_groups(reduction), {total, across, "down"}});
     else if (!reduction.guards.empty())
       source_.add(source::Call{fmt::format("add_products_where<{}, count>", type),
                                {total, across, "down", "there[part]"}});
@@ -243,7 +243,8 @@ class BlockWriter : public ElementWriter {
                                     .extents = {"lanes / count"}});
     open_parts();
     const std::string element = "&" + element_read(reduction.across);
-    const std::string first = reduction.has_pairs ? fmt::format("pairs_at({})", element) : element;
+    const std::string first =
+        reduction.has_groups() ? fmt::format("groups_at({})", element) : element;
     source_.add(source::Call{
         fmt::format("load<count, {}>", reduction.step),
         {"across[part]", fmt::format("{} + part * count * {}", first, reduction.step)}});
@@ -253,7 +254,13 @@ class BlockWriter : public ElementWriter {
   void load_down(const VectorReduction& reduction, const std::string& type) {
     const std::string element = element_read(*reduction.down);
     source_.add(source::constant(
-        type, "down", reduction.has_pairs ? fmt::format("pair_at(&{})", element) : element));
+        type, "down", reduction.has_groups() ? fmt::format("group_at(&{})", element) : element));
+  }
+
+  std::string adder_of_groups(const VectorReduction& reduction) const {
+    if (reduction.together == 2) return "add_products_of_pairs<count>";
+    return fmt::format("add_products_of_bytes<count, {}>",
+                       graph_.term(reduction.across).type == DataType::u8);
   }
 
   bool depends_on_row(TermNumber id) const {
@@ -554,7 +561,7 @@ Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& bl
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
   for (TermNumber id = 0; id < nest.graph.size(); ++id)
     if (const auto reduction = find_vector_reduction(nest, block, id);
-        reduction && reduction->has_pairs)
+        reduction && reduction->has_groups())
       type = "std::int32_t";
   Statements sizes = {source::compile_time_constant(
       "std::int64_t", "lanes",

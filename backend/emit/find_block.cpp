@@ -107,6 +107,12 @@ void choose_order(const LoweredOutput& nest, const std::vector<TermNumber>& read
   if (chunked < outside && chunked < inside) block.order = LoopOrder::chunks;
 }
 
+/// Elements of the last axis, or groups of elements.
+std::int64_t side_by_side(const lowering::InputView& view, bool has_groups) {
+  const std::size_t axis = view.sizes.size() - (has_groups ? 2 : 1);
+  return view.sizes[axis];
+}
+
 /// Lanes along the channels of a panel of weights, and rows along the last axis.
 std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
                                        const std::vector<std::int64_t>& least_extents) {
@@ -120,12 +126,12 @@ std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
       continue;
     const ElementBlock block{axis, last, least_extents[axis], least_extents[last]};
     for (TermNumber id = 0; id < nest.graph.size(); ++id) {
-      if (!is_panel_sum(nest, nest.graph.term(id))) continue;
+      if (!is_panel_sum(nest, id)) continue;
       const auto reduction = find_vector_reduction(nest, block, id);
       if (!reduction || !reduction->down || reduction->step != 1) continue;
       const Term& weight = nest.graph.term(reduction->across);
       if ((weight.depends & rows) == 0 && (nest.graph.term(*reduction->down).depends & rows) != 0 &&
-          nest.graph.inputs()[weight.input].sizes.back() == extent)
+          side_by_side(nest.graph.inputs()[weight.input], reduction->has_groups()) == extent)
         return block;
     }
   }

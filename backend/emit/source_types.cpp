@@ -265,7 +265,10 @@ Result<std::string> cast_text(DataType from, DataType to, lowering::Domain domai
   LEMMA_RETURN_IF_ERROR(stored_type(from));
   if (to == DataType::boolean) type = "bool";
   const std::string value = from == DataType::u64 ? cast_to("std::uint64_t", a) : a;
-  // Computed with in f32.
+  // Computed with in f32. The smallest integers need no rounding.
+  const bool is_exact = from == DataType::boolean || from == DataType::u8 || from == DataType::i8;
+  if ((to == DataType::f16 || to == DataType::bf16) && is_exact)
+    return fmt::format("convert<float>({})", value);
   if (to == DataType::f16 || to == DataType::bf16)
     return cast_to("float", fmt::format("{}(convert<float>({}))", type, value));
   return fmt::format("convert<{}>({})", type, value);

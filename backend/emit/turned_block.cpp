@@ -22,6 +22,11 @@ constexpr std::int64_t side = 16;  // of a square that is transposed
 constexpr std::int64_t least_step =
     16;  // elements between neighbours: several in one cache line are no loss
 
+/// Types for which there are instructions that choose elements from two registers.
+bool is_turned_in_registers(DataType type) {
+  return type == DataType::f32 || (bits(type) % 8 == 0 && byte_size(type) <= 2);
+}
+
 /// Whether neighbours along the row axis lie side by side, and those along the last axis far apart.
 bool is_turned(const LoweredOutput& nest, const Term& read, LoopVariable row, LoopVariable lane) {
   for (const Linear& index : read.indices)
@@ -52,6 +57,7 @@ class TurnedWriter : public ElementWriter {
       : ElementWriter(nest, LongReductions::in_order), nest_(nest), block_(block) {}
 
   Result<source::Statements> write_all(const ElementStore& store) {
+    move_elements(nest_.root);
     const LoopVariable row = nest_.axes[block_.row_axis], lane = nest_.axes[block_.lane_axis];
     for (const TermNumber id : block_.reads) LEMMA_RETURN_IF_ERROR(write_turn(id, row, lane));
     open_counter("row", row, block_.rows);
@@ -112,7 +118,8 @@ class TurnedWriter : public ElementWriter {
 std::optional<TurnedBlock> find_turned_block(const LoweredOutput& nest,
                                              const std::vector<std::int64_t>& least_extents) {
   constexpr std::int64_t least_lanes = 8;
-  if (nest.axes.size() < 2 || nest.type != DataType::f32 || least_extents.back() < least_lanes)
+  if (nest.axes.size() < 2 || !is_turned_in_registers(nest.type) ||
+      least_extents.back() < least_lanes)
     return std::nullopt;
   const std::vector<TermNumber> terms = used_terms(nest);
   for (const TermNumber id : terms)
@@ -125,7 +132,7 @@ std::optional<TurnedBlock> find_turned_block(const LoweredOutput& nest,
     if (least_extents[block.row_axis] < side) continue;
     for (const TermNumber id : terms) {
       const Term& term = nest.graph.term(id);
-      if (term.kind == Kind::read && term.type == DataType::f32 &&
+      if (term.kind == Kind::read && term.type == nest.type &&
           is_turned(nest, term, nest.axes[block.row_axis], nest.axes[block.lane_axis]))
         block.reads.push_back(id);
     }

@@ -17,6 +17,13 @@ using lowering::TermNumber;
 
 namespace {
 
+/// Whether loops alone decide where it reads.
+bool is_linear(const lowering::TermGraph& graph, TermNumber read) {
+  const lowering::Linear address = graph.address(graph.term(read));
+  return std::all_of(address.terms.begin(), address.terms.end(),
+                     [](const auto& term) { return term.first < lowering::first_term_atom; });
+}
+
 /// Whether it reads an element of the type, inside its tensor, at a place that loops alone decide.
 bool is_plain_read(const lowering::TermGraph& graph, TermNumber id, DataType type) {
   const Term& read = graph.term(id);
@@ -25,9 +32,7 @@ bool is_plain_read(const lowering::TermGraph& graph, TermNumber id, DataType typ
     return false;
   for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
     if (!graph.is_inside(read, axis)) return false;
-  const lowering::Linear address = graph.address(read);
-  return std::all_of(address.terms.begin(), address.terms.end(),
-                     [](const auto& term) { return term.first < lowering::first_term_atom; });
+  return is_linear(graph, id);
 }
 
 /// Neighbours are loaded as integers of 32 bits each.
@@ -36,9 +41,10 @@ std::optional<VectorReduction> of_pairs(const LoweredOutput& nest, const Element
   const LoopVariable lane = nest.axes[block.lane_axis];
   for (const std::size_t i : {0U, 1U}) {
     const TermNumber across = pairs.factors[i], down = pairs.factors[1 - i];
+    if (!is_linear(nest.graph, across) || !is_linear(nest.graph, down)) return std::nullopt;
     const std::int64_t step = step_in_pairs(nest, across, lane);
     if ((nest.graph.term(down).depends & lowering::set_of(lane)) == 0 && (step == 1 || step == 2))
-      return VectorReduction{across, down, step, true};
+      return VectorReduction{across, down, step, pairs.elements};
   }
   return std::nullopt;
 }
@@ -86,9 +92,9 @@ std::optional<VectorReduction> find_vector_reduction(const LoweredOutput& nest,
   const auto is_in_lanes = [&](TermNumber operand) {
     return (graph.term(operand).depends & lowering::set_of(lane)) != 0;
   };
-  VectorReduction result{reduction.operands[0], std::nullopt, 1, false};
+  VectorReduction result{reduction.operands[0], std::nullopt, 1, 1};
   if (const auto product = guarded_product(graph, reduction)) {
-    result = {product->factors[0], product->factors[1], 1, false, product->guards};
+    result = {product->factors[0], product->factors[1], 1, 1, product->guards};
     if (!is_in_lanes(result.across)) std::swap(result.across, *result.down);
     if (is_in_lanes(*result.down) || !is_plain_read(graph, *result.down, reduction.type))
       return std::nullopt;

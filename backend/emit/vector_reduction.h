@@ -13,10 +13,13 @@ namespace lemma::backend {
 struct VectorReduction {
   lowering::TermNumber across = 0;
   std::optional<lowering::TermNumber> down;
-  std::int64_t step = 1;   // in memory, from lane to lane
-  bool has_pairs = false;  // of integers (backend/pairs.h); the step is one of pairs then
+  std::int64_t step = 1;  // in memory, from lane to lane
+  /// Elements of a group of integers (backend/pairs.h), of which the step is one then; else 1.
+  std::int64_t together = 1;
   std::vector<lowering::TermNumber> guards =
       {};  // comparisons of loop variables: products are added where all hold
+
+  bool has_groups() const { return together != 1; }
 };
 
 /// Nothing if the terms are computed in another way than by reads inside of their tensors.

@@ -1,7 +1,9 @@
 #include "backend/layout/channel_lanes.h"
 
 #include <algorithm>
+#include <array>
 
+#include "backend/pairs.h"
 #include "backend/panels.h"
 #include "lowering/merge_axes.h"
 #include "lowering/sum_of_products.h"
@@ -111,15 +113,24 @@ std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& we
   return ChannelLanes{*channel, weight.input, panel};
 }
 
+/// Of a sum of products, which may be of groups of integers.
+std::optional<std::array<lowering::TermNumber, 2>> factors_of(const LoweredOutput& nest,
+                                                              lowering::TermNumber id) {
+  if (const auto pairs = find_pair_sum(nest, id))
+    return std::array{pairs->factors[0], pairs->factors[1]};
+  return lowering::summed_product(nest.graph, nest.graph.term(id));
+}
+
 }  // namespace
 
 std::optional<ChannelLanes> find_channel_lanes(
     const LoweredOutput& nest, const std::function<bool(std::uint32_t)>& is_weight) {
-  if (nest.axes.size() < 2 || nest.type != DataType::f32) return std::nullopt;
+  if (nest.axes.size() < 2 || (nest.type != DataType::f32 && !has_pair_sum(nest)))
+    return std::nullopt;
   for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
     const Term& sum = nest.graph.term(id);
-    if (!is_panel_sum(nest, sum)) continue;
-    const auto product = lowering::summed_product(nest.graph, sum);
+    if (!is_panel_sum(nest, id)) continue;
+    const auto product = factors_of(nest, id);
     if (!product) continue;
     for (const std::size_t weight : {0, 1}) {
       const Term& factor = nest.graph.term((*product)[weight]);
@@ -127,7 +138,9 @@ std::optional<ChannelLanes> find_channel_lanes(
       if (factor.kind != ExpressionKind::read || other.kind != ExpressionKind::read ||
           !is_weight(factor.input))
         continue;
-      if (const auto lanes = of_factors(nest, factor, other, loops_of(nest, sum) > 1)) return lanes;
+      const std::int64_t least_loops = find_pair_sum(nest, id) ? 3 : 2;  // of windows
+      if (const auto lanes = of_factors(nest, factor, other, loops_of(nest, sum) >= least_loops))
+        return lanes;
     }
   }
   return std::nullopt;

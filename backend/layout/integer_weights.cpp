@@ -96,6 +96,15 @@ class IntegerTerms {
   std::vector<std::int64_t> variables_, values_;
 };
 
+template <typename T>
+Constant narrowed(DataType type, const lowering::Sizes& sizes,
+                  const std::vector<std::int64_t>& elements) {
+  std::vector<T> result;
+  result.reserve(elements.size());
+  for (const std::int64_t element : elements) result.push_back(static_cast<T>(element));
+  return Constant::of(type, sizes, result);
+}
+
 }  // namespace
 
 std::optional<Constant> integer_weights(const Computation& computation,
@@ -116,7 +125,8 @@ std::optional<Constant> integer_weights(const Computation& computation,
   IntegerTerms terms(*nest, std::move(inputs));
   std::int64_t count = 1;
   for (const std::int64_t size : nest->sizes) count *= size;
-  std::vector<std::int16_t> elements;
+  std::vector<std::int64_t> elements;
+  elements.reserve(static_cast<std::size_t>(count));
   for (std::int64_t number = 0; number < count; ++number) {
     std::int64_t rest = number;
     for (std::size_t axis = nest->axes.size(); axis-- > 0;) {
@@ -124,9 +134,14 @@ std::optional<Constant> integer_weights(const Computation& computation,
       terms.set(nest->axes[axis], rest % extent);
       rest /= extent;
     }
-    elements.push_back(static_cast<std::int16_t>(terms.value()));
+    elements.push_back(terms.value());
   }
-  return Constant::of(DataType::i16, sizes, elements);
+  switch (nest->type) {
+    case DataType::i16: return narrowed<std::int16_t>(nest->type, sizes, elements);
+    case DataType::i8: return narrowed<std::int8_t>(nest->type, sizes, elements);
+    case DataType::u8: return narrowed<std::uint8_t>(nest->type, sizes, elements);
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace lemma::backend

@@ -12,8 +12,8 @@ enum class ReadBy : std::uint8_t { vectors, lanes };
 /// each residue are a sum of all its terms, computed by itself, and then put into their places.
 ComputationGraph split_by_stride(ComputationGraph graph);
 
-/// Factors of sums of products that are small whole numbers, such as quantized ones, are stored as integers of 16 bits, in
-/// pairs along the sum (backend/pairs.h), whatever type the sum is computed in.
+/// Factors of sums of products that are small whole numbers, such as quantized ones, or such numbers times scales, are stored
+/// as bytes or as integers of 16 bits, in groups along the sum (backend/pairs.h), whatever type the sum is computed in.
 ComputationGraph pair_integers(ComputationGraph graph);
 
 /// Stores padding: where windows reach over the edge of a tensor, the tensor is stored once with its padding

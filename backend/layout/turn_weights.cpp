@@ -29,18 +29,39 @@ struct Turned {
   std::size_t axis = 0;
   std::int64_t panel =
       0;  // elements of that axis that are to be side by side, or 0 for all of them
+  bool has_groups =
+      false;  // the last axis is that of a group (backend/pairs.h), and stays the last one
 };
 
 /// Wide enough for a block of one row, and for one of several rows (emit/parts/vectors.h).
 constexpr std::array row_panels = {INT64_C(128), INT64_C(64)},
                      block_panels = {INT64_C(32), INT64_C(16)};
 
+/// The axes that move: all, or all but that of groups.
+std::size_t moving_axes(const lowering::Sizes& sizes, const Turned& turned) {
+  return sizes.size() - (turned.has_groups ? 1 : 0);
+}
+
+/// Bytes of an element, or of a group.
+std::size_t bytes_together(DataType type, const lowering::Sizes& sizes, const Turned& turned) {
+  return byte_size(type) * (turned.has_groups ? static_cast<std::size_t>(sizes.back()) : 1);
+}
+
+/// Moves an axis behind the others.
+template <typename T>
+void rotate_axis(std::vector<T>& axes, std::size_t axis, std::size_t moving) {
+  const auto first = axes.begin();
+  std::rotate(first + static_cast<std::ptrdiff_t>(axis),
+              first + static_cast<std::ptrdiff_t>(axis) + 1,
+              first + static_cast<std::ptrdiff_t>(moving));
+}
+
 /// Copies elements so that one axis becomes the last.
-Constant with_axis_last(const Constant& from, const lowering::Sizes& sizes, std::size_t axis) {
+Constant with_axis_last(const Constant& from, const lowering::Sizes& sizes, const Turned& turned) {
+  const std::size_t axis = turned.axis, moving = moving_axes(sizes, turned);
   std::int64_t outer = 1, inner = 1;
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    (i < axis ? outer : inner) *= i == axis ? 1 : sizes[i];
-  const std::size_t size = byte_size(from.type().data_type);
+  for (std::size_t i = 0; i < moving; ++i) (i < axis ? outer : inner) *= i == axis ? 1 : sizes[i];
+  const std::size_t size = bytes_together(from.type().data_type, sizes, turned);
   std::vector<std::byte> bytes(from.bytes().size());
   const std::byte* source = from.bytes().data();
   for (std::int64_t o = 0; o < outer; ++o)
@@ -49,25 +70,27 @@ Constant with_axis_last(const Constant& from, const lowering::Sizes& sizes, std:
         std::memcpy(
             bytes.data() + static_cast<std::size_t>((o * inner + i) * sizes[axis] + a) * size,
             source, size);
-  lowering::Sizes turned = sizes;
-  std::rotate(turned.begin() + static_cast<std::ptrdiff_t>(axis),
-              turned.begin() + static_cast<std::ptrdiff_t>(axis) + 1, turned.end());
-  return detail::constant_from_copy(from.type().data_type, turned, bytes.data(), bytes.size());
+  lowering::Sizes result = sizes;
+  rotate_axis(result, axis, moving);
+  return detail::constant_from_copy(from.type().data_type, result, bytes.data(), bytes.size());
 }
 
 /// Elements [..., n] as [n / panel, ..., panel].
-Constant in_panels(const Constant& from, std::int64_t panel) {
+Constant in_panels(const Constant& from, const Turned& turned) {
   lowering::Sizes sizes;
   for (const Dimension& size : *from.type().shape) sizes.push_back(size.offset());
-  const std::size_t row = static_cast<std::size_t>(sizes.back()) * byte_size(from.type().data_type);
-  const std::size_t part = static_cast<std::size_t>(panel) * byte_size(from.type().data_type);
+  const std::size_t last = moving_axes(sizes, turned) - 1;
+  const std::size_t size = bytes_together(from.type().data_type, sizes, turned);
+  const std::size_t row = static_cast<std::size_t>(sizes[last]) * size;
+  const std::size_t part = static_cast<std::size_t>(turned.panel) * size;
   const std::size_t rows = row == 0 ? 0 : from.bytes().size() / row;
   std::vector<std::byte> bytes(from.bytes().size());
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t at = 0; at < row; at += part)
       std::memcpy(bytes.data() + at * rows + i * part, from.bytes().data() + i * row + at, part);
-  sizes.insert(sizes.begin(), sizes.back() / panel);
-  sizes.back() = panel;
+  const std::int64_t panels = sizes[last] / turned.panel;
+  sizes[last] = turned.panel;
+  sizes.insert(sizes.begin(), panels);
   return detail::constant_from_copy(from.type().data_type, sizes, bytes.data(), bytes.size());
 }
 
@@ -105,20 +128,21 @@ class TurnedWeights {
     for (lowering::TermNumber id = 0; id < nest->graph.size(); ++id) {
       const lowering::Term& term = nest->graph.term(id);
       if (term.kind != Kind::read ||
-          !(is_weight(computation, graph_.buffers, term.input) || is_worth_a_copy(*nest, id)) ||
-          is_read_in_pairs(*nest, id))
+          !(is_weight(computation, graph_.buffers, term.input) || is_worth_a_copy(*nest, id)))
         continue;
-      const auto neighbours = neighbours_of(*nest, id);
+      auto neighbours = neighbours_of(*nest, id);
+      if (neighbours) neighbours->has_groups = is_read_in_pairs(*nest, id);
       const auto [at, is_new] = wanted.try_emplace(term.input, neighbours);
       if (!is_new && at->second != neighbours) at->second = std::nullopt;
     }
     for (const auto& [input, neighbours] : wanted) {
       if (!neighbours || done.contains(input)) continue;
       const lowering::Sizes& sizes = computation.views[input].sizes;
+      const bool has_groups = neighbours->has_groups;
       const std::int64_t panel =
-          neighbours->are_terms ? 0 : panel_of(*nest, sizes, neighbours->axis);
-      if (panel != 0 || is_followed(sizes, neighbours->axis))
-        return Turned{input, neighbours->axis, panel};
+          neighbours->are_terms ? 0 : panel_of(*nest, sizes, neighbours->axis, has_groups);
+      if (panel != 0 || is_followed(sizes, neighbours->axis, has_groups))
+        return Turned{input, neighbours->axis, panel, has_groups};
     }
     return std::nullopt;
   }
@@ -150,6 +174,7 @@ class TurnedWeights {
   struct Neighbours {
     std::size_t axis = 0;
     bool are_terms = false;  // of a result, else of neighbouring results
+    bool has_groups = false;
     friend bool operator==(const Neighbours&, const Neighbours&) = default;
   };
 
@@ -176,10 +201,10 @@ class TurnedWeights {
 
   /// 0 if the elements are side by side then, or their number is no multiple of one.
   static std::int64_t panel_of(const LoweredOutput& nest, const lowering::Sizes& sizes,
-                               std::size_t axis) {
+                               std::size_t axis, bool has_groups) {
     std::int64_t results = 1, others = 1;
     for (const LoopVariable v : nest.axes) results *= nest.graph.extent(v);
-    for (std::size_t i = 0; i < sizes.size(); ++i)
+    for (std::size_t i = 0; i + (has_groups ? 1 : 0) < sizes.size(); ++i)
       if (i != axis) others *= sizes[i];
     const bool is_row = results == sizes[axis];
     const std::vector<std::int64_t> parts = lowering::find_parts(nest);
@@ -192,23 +217,26 @@ class TurnedWeights {
     return 0;
   }
 
-  static bool is_followed(const lowering::Sizes& sizes, std::size_t axis) {
-    return std::any_of(sizes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, sizes.end(),
+  static bool is_followed(const lowering::Sizes& sizes, std::size_t axis, bool has_groups) {
+    return std::any_of(sizes.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
+                       sizes.end() - (has_groups ? 1 : 0),
                        [](std::int64_t size) { return size != 1; });
   }
 
   /// Weights that are read in several ways stay as they are, and so does the rest of the computation.
   static std::optional<Turned> of_channels(const LoweredOutput& nest, const ChannelLanes& lanes) {
     std::optional<std::size_t> axis;
+    bool has_groups = false;
     for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
       const lowering::Term& term = nest.graph.term(id);
       if (term.kind != Kind::read || term.input != lanes.weights) continue;
       const auto term_axis = axis_of(term, lanes.channel);
       if (!term_axis || (axis && axis != term_axis)) return std::nullopt;
       axis = term_axis;
+      has_groups = is_read_in_pairs(nest, id);
     }
     const bool is_one_panel = nest.graph.extent(lanes.channel) == lanes.panel;
-    return Turned{lanes.weights, *axis, is_one_panel ? 0 : lanes.panel};
+    return Turned{lanes.weights, *axis, is_one_panel ? 0 : lanes.panel, has_groups};
   }
 
   /// Nothing if the variable does not go with a single axis, or no other axis goes with a loop.
@@ -240,13 +268,12 @@ class TurnedWeights {
             const ExpressionNode& node = before.node(id);
             if (node.kind != Kind::read || node.input != turned.input) return std::nullopt;
             std::vector<Expression> indices = operands;
-            std::rotate(indices.begin() + static_cast<std::ptrdiff_t>(turned.axis),
-                        indices.begin() + static_cast<std::ptrdiff_t>(turned.axis) + 1,
-                        indices.end());
+            const std::size_t moving = indices.size() - (turned.has_groups ? 1 : 0);
+            rotate_axis(indices, turned.axis, moving);
             if (turned.panel != 0) {
-              const Expression index = indices.back();
+              const Expression index = indices[moving - 1];
+              indices[moving - 1] = builder.floor_mod(index, turned.panel);
               indices.insert(indices.begin(), builder.floor_div(index, turned.panel));
-              indices.back() = builder.floor_mod(index, turned.panel);
             }
             return builder.read(node.input, node.type, std::move(indices));
           };
@@ -261,8 +288,8 @@ class TurnedWeights {
     if (const auto entry = turned_.find(key); entry != turned_.end()) return entry->second;
     if (!graph_.buffers[from].contents) return copied_buffer(from, key, sizes, turned);
     Buffer buffer = graph_.buffers[from];
-    buffer.contents = with_axis_last(*buffer.contents, sizes, turned.axis);
-    if (turned.panel != 0) buffer.contents = in_panels(*buffer.contents, turned.panel);
+    buffer.contents = with_axis_last(*buffer.contents, sizes, turned);
+    if (turned.panel != 0) buffer.contents = in_panels(*buffer.contents, turned);
     buffer.sizes.clear();
     for (const Dimension& size : *buffer.contents->type().shape)
       buffer.sizes.push_back(size.offset());

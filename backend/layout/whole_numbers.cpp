@@ -130,8 +130,8 @@ WholeNumbers whole_numbers(const ComputationGraph& graph) {
   WholeNumbers ranges(graph.buffers.size());
   for (BufferNumber i = 0; i < graph.buffers.size(); ++i) {
     const Buffer& buffer = graph.buffers[i];
-    ranges[i] = range_of_type(buffer.type);
-    if (buffer.memory == Memory::weights && !ranges[i]) ranges[i] = range_of_contents(buffer);
+    if (buffer.memory == Memory::weights) ranges[i] = range_of_contents(buffer);
+    if (!ranges[i]) ranges[i] = range_of_type(buffer.type);
   }
   for (const Computation& computation : graph.computations)
     if (!ranges[computation.result])

@@ -223,6 +223,26 @@ def all_cases():
     yield from sorted([*listed, *plain_cases()])
 
 
+# Procedures, and loops that are long, by a size that grows: inputs and attributes.
+GROWTH = {
+    "TopK": lambda n: ([Input((8, n)), whole(n // 8)], {"axis": -1}),
+    "CumSum": lambda n: ([Input((8, n)), constant(numpy.int64(1))], {}),
+    "ScatterElements": lambda n: scattered((8, n), n // 4, 1),
+    "ScatterND": lambda n: slices((n, 8), n // 4),
+    "GatherElements": lambda n: ([Input((8, n)), random_indices((8, n), n)], {"axis": -1}),
+    "ReduceSum": lambda n: ([Input((8, n)), whole(1)], {}),
+    "ArgMax": lambda n: ([Input((8, n))], {"axis": -1}),
+    "Softmax": lambda n: ([Input((8, n))], {"axis": -1}),
+    "Resize": lambda n: ([Input((1, 8, n // 32, 32)), NONE, constant(numpy.array([1, 1, 2, 2], numpy.float32))],
+                         {"mode": "linear"}),
+    "ConvTranspose": lambda n: ([Input((1, 8, n // 32, 32)), Input((8, 8, 3, 3), "float32", "weights")],
+                                {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "DFT": lambda n: ([Input((1, n // 32, 1))], {}),
+    "LSTM": lambda n: ([Input((n // 128, 1, 32)), Input((1, 128, 32), "float32", "weights"),
+                        Input((1, 128, 32), "float32", "weights")], {"hidden_size": 32}),
+}
+
+
 def model_of(name, kind, inputs, attributes):
     """None if the standard does not have it. The first word of a name is the operator."""
     name = name.split()[0]

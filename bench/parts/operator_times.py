@@ -6,6 +6,9 @@ emitted, checked and timed as by bench/tasks times. A table, the worst first.
 Cases that take ONNX Runtime less than 10 us are left out, as are those that it does not run. Those that are not emitted
 are counted.
 
+--growth N times procedures and operators with long loops in place of that, at sizes N, 2 N, 4 N and 8 N, as a task program with
+one thread: milliseconds, and the exponent e of the size such that the time grows as its power between N and 8 N.
+
 Exit code: 0 all programs are built and agree, 4 otherwise.
 """
 
@@ -44,6 +47,7 @@ def arguments():
     parser.add_argument("--sizes", type=int, default=3, help="of each operator")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of both runtimes")
     parser.add_argument("--seconds", type=float, default=0.2, help="of timing, for each case and number of threads")
+    parser.add_argument("--growth", type=int, metavar="N", help="times at N, 2 N, 4 N and 8 N instead")
     parser.add_argument("--runs", type=int, help="as many rounds, in place of --seconds")
     results.add_option(parser)
     return parser.parse_args()
@@ -117,8 +121,36 @@ def rows_of(options, counts):
         yield row
 
 
+def growth_rows(options):
+    for name, case in operator_cases.GROWTH.items():
+        if options.operators and name not in options.operators:
+            continue
+        times = []
+        for factor in (1, 2, 4, 8):
+            model = operator_cases.model_of(name, "float32", *case(factor * options.growth))
+            with tempfile.TemporaryDirectory(prefix="lemma-operators-") as folder:
+                path = Path(folder) / "operator.onnx"
+                onnx.save(model, path)
+                emitted_program.build(options.lemma, path, Path(folder) / "program", 1)
+                program = emitted_program.Program(Path(folder) / "program", inputs_of(path))
+                settings = argparse.Namespace(threads=1, seconds=options.seconds, runs=options.runs)
+                times.append(1e3 * statistics.median(task_times.timed({"program": program.run}, settings)["program"]))
+                program.close()
+        row = [name, *(round(taken, 4) for taken in times), round(math.log(times[-1] / times[0], 8), 2)]
+        print(f"{name:20} {'  '.join(f'{taken:9.4f}' for taken in row[1:5])}  {row[5]:6.2f}", flush=True)
+        yield row
+
+
+def measure_growth(options):
+    print("milliseconds at " + ", ".join(str(factor * options.growth) for factor in (1, 2, 4, 8)) + ", and the exponent")
+    results.update(options.result, list(growth_rows(options)))
+    return 0
+
+
 def main():
     options = arguments()
+    if options.growth:
+        return measure_growth(options)
     counts = {name: [] for name in ("not emitted", "not built", "not run by ONNX Runtime", "below 10 us", "other results")}
     print("milliseconds of the program, of ONNX Runtime, and the ratio, for "
           f"{' and '.join(map(str, options.threads))} threads")

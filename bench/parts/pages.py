@@ -28,7 +28,7 @@ CHAPTERS = {
     "Proofs and rules": ["axioms-and-rules", "parallel-rules", "partial-equivalence", "partial-models", "gradients", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "numpy-evaluation", "contradictions"],
     "Generator and databases": ["enumeration", "databases", "rule-database", "database-workers", "what-follows"],
-    "Task programs": ["task-times", "task-time-spread", "sessions", "session-soak", "kernels", "operator-times", "planned-times", "task-agreement",
+    "Task programs": ["task-times", "task-time-spread", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",
         "task-threads", "task-profile", "fusion", "schedules", "schedule-proof"],
     "CUDA source": ["cuda-compile", "cuda-on-a-processor", "cuda-mutants", "ptx-execution", "cuda-waits", "run-book",
         "library-calls", "kept-weights", "cuda-planned-gains", "cuda-predictions"],

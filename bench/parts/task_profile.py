@@ -62,13 +62,15 @@ def least_seconds(options, folder, feed, operators):
 
 def profile(options, model, folder):
     """Rows of kernels, those that take most first."""
-    emitted_program.emit(options.lemma, model, folder, 1)
+    feed = inputs_of(model)
+    shapes = emitted_program.shape_words(model, feed)
+    emitted_program.emit(options.lemma, model, folder, 1, *shapes)
     (folder / "profile.cpp").write_text(SOURCE.read_text().replace("{{name}}", "program"))
     emitted_program.compile_library(folder, "profile.cpp", "-Wno-subobject-linkage")
     done = subprocess.run([environment.lemma_program(options.lemma), "emit", str(model), "--plan", "--json", "--threads", "1",
-                           "--list-operators"], capture_output=True, text=True, check=True)
+                           "--list-operators", *shapes], capture_output=True, text=True, check=True)
     operators = json.loads(done.stdout)["each_operator"]
-    seconds = least_seconds(options, folder, inputs_of(model), len(operators))
+    seconds = least_seconds(options, folder, feed, len(operators))
     table = re.search(r"Operator operators\[\] = \{(.*?)\n\};", (folder / "schedule.h").read_text(), re.DOTALL)
     kernels = re.findall(r"\{(kernel_\d+),", table.group(1))
     rows = {}

@@ -162,8 +162,9 @@ def worst_difference(program, reference):
 
 
 def measure(options, model, folder):
-    report, compile_seconds = emitted_program.build(options.lemma, model, folder, options.threads, "--policy", options.policy)
     feed = inputs_of(model)
+    report, compile_seconds = emitted_program.build(options.lemma, model, folder, options.threads, "--policy", options.policy,
+                                                    *emitted_program.shape_words(model, feed))
     program = emitted_program.Program(folder, feed)
     reference = OnnxRuntime(model, feed, options.threads)
     program.run()

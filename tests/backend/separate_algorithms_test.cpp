@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "backend/layout/layout.h"
 #include "backend/nest_algorithm.h"
@@ -159,6 +160,131 @@ TEST(PairIntegers, convolutions_of_whole_numbers_are_exact) {
       const ComputationGraph before = lowered(graph), after = pair_integers(store_padding(before));
       EXPECT_EQ(has_pairs(after), is_whole);
       if (is_whole) expect_same_results(before, after, bytes);
+    }
+}
+
+/// Sums of products of so many elements of each group, over all computations.
+std::size_t sums_of_groups(const ComputationGraph& graph, std::int64_t elements) {
+  std::size_t count = 0;
+  for (const Computation& computation : graph.computations) {
+    const auto nest = nest_of(computation);
+    for (lowering::TermNumber id = 0; nest && id < nest->graph.size(); ++id)
+      if (const auto sum = find_pair_sum(*nest, id)) count += sum->elements == elements ? 1 : 0;
+  }
+  return count;
+}
+
+/// Integers from low on, all of them again and again.
+template <typename T>
+Constant repeated(DataType type, const std::vector<std::int64_t>& sizes, int low, int count) {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : sizes) elements *= size;
+  std::vector<T> contents;
+  for (std::int64_t i = 0; i < elements; ++i)
+    contents.push_back(static_cast<T>(low + i * 37 % count));
+  return Constant::of(type, sizes, contents);
+}
+
+/// Weights of all their values, and zero points that are known or not.
+TEST(PairIntegers, products_with_weights_of_bytes_are_exact) {
+  for (const DataType type : {DataType::u8, DataType::i8})
+    for (const bool weights_have_sign : {true, false})
+      for (const bool zero_is_known : {true, false})
+        for (const Shape& sizes : {Shape{16, 32, 24}, Shape{5, 33, 40}, Shape{1, 300, 64}}) {
+          Graph graph;
+          const ValueId a = *graph.add_input("a", {type, Shape{sizes[0], sizes[1]}});
+          const std::vector<std::int64_t> of_weights = {sizes[1].offset(), sizes[2].offset()};
+          const ValueId b = graph.add_constant(
+              weights_have_sign ? repeated<std::int8_t>(DataType::i8, of_weights, -128, 256)
+                                : repeated<std::uint8_t>(DataType::u8, of_weights, 0, 256));
+          const ValueId zero =
+              zero_is_known ? graph.add_constant(type == DataType::u8
+                                                     ? repeated<std::uint8_t>(type, {}, 3, 1)
+                                                     : repeated<std::int8_t>(type, {}, -7, 1))
+                            : *graph.add_input("z", {type, Shape{}});
+          const ValueId zero_of_weights = graph.add_constant(
+              weights_have_sign ? repeated<std::int8_t>(DataType::i8, {}, 0, 1)
+                                : repeated<std::uint8_t>(DataType::u8, {}, 128, 1));
+          const auto y = graph.add("MatMulInteger", {a, b, zero, zero_of_weights}, {});
+          ASSERT_TRUE(y) << y.error().message;
+          ASSERT_TRUE(graph.add_output("y", *y));
+          const ComputationGraph before = lowered(graph), after = pair_integers(before);
+          EXPECT_EQ(sums_of_groups(after, 4), 1U);
+          expect_same_results(before, after, bytes);
+        }
+}
+
+/// Weights with a sign and a zero point that no byte has stay in pairs.
+TEST(PairIntegers, products_that_no_bytes_have_are_of_pairs) {
+  Graph graph;
+  const ValueId a = *graph.add_input("a", {DataType::u8, Shape{6, 32}});
+  const ValueId b = graph.add_constant(repeated<std::uint8_t>(DataType::u8, {32, 24}, 0, 256));
+  const ValueId zero = graph.add_constant(repeated<std::uint8_t>(DataType::u8, {}, 100, 1));
+  ASSERT_TRUE(graph.add_output("y", *graph.add("MatMulInteger", {a, b, zero, zero}, {})));
+  const ComputationGraph before = lowered(graph), after = pair_integers(before);
+  EXPECT_EQ(sums_of_groups(after, 4), 0U);
+  EXPECT_EQ(sums_of_groups(after, 2), 1U);
+  expect_same_results(before, after, bytes);
+}
+
+/// The padding is the zero point then, and groups of channels have sums of their own.
+TEST(PairIntegers, windows_of_bytes_are_exact) {
+  for (const DataType type : {DataType::u8, DataType::i8})
+    for (const std::int64_t groups : {1, 2})
+      for (const std::int64_t stride : {1, 2}) {
+        Graph graph;
+        const ValueId x = *graph.add_input("x", {type, Shape{1, 8 * groups, 9, 10}});
+        const ValueId w =
+            graph.add_constant(repeated<double>(DataType::f64, {6 * groups, 8, 3, 3}, -128, 256));
+        const ValueId zero = *graph.add_input("z", {type, Shape{}});
+        const auto cast = [&](ValueId value) {
+          return *graph.add("Cast", {value}, {{"to", DataType::f64}});
+        };
+        const ValueId centered = *graph.add("Sub", {cast(x), cast(zero)});
+        const auto y = graph.add("Conv", {centered, w},
+                                 {{"pads", Shape{1, 1, 1, 1}},
+                                  {"strides", Shape{stride, stride}},
+                                  {"group", Dimension(groups)}});
+        ASSERT_TRUE(y) << y.error().message;
+        ASSERT_TRUE(graph.add_output("y", *y));
+        const ComputationGraph before = lowered(graph),
+                               after = pair_integers(store_padding(before));
+        EXPECT_EQ(sums_of_groups(after, 4), 1U) << groups << " groups, stride " << stride;
+        expect_same_results(before, after, bytes);
+      }
+}
+
+/// Whole numbers times scales: of all weights, or of each column. One weight beside them is enough to keep the sum as it is.
+TEST(PairIntegers, scales_leave_the_sum) {
+  for (const bool by_column : {false, true})
+    for (const bool is_whole : {true, false}) {
+      constexpr std::int64_t terms = 48, columns = 32;
+      std::vector<float> weights;
+      for (std::int64_t i = 0; i < terms * columns; ++i) {
+        const auto number = static_cast<float>(i * 37 % 255 - 127);
+        const float scale = by_column ? 0.013F + 0.0007F * static_cast<float>(i % columns) : 0.013F;
+        weights.push_back(number * scale);
+      }
+      if (!is_whole) weights[5] += 0.0005F;
+      Graph graph;
+      const ValueId x = *graph.add_input("x", {DataType::u8, Shape{7, terms}});
+      const ValueId scale =
+          graph.add_constant(Constant::of(DataType::f32, {}, std::vector{0.037F}));
+      const ValueId zero = graph.add_constant(repeated<std::uint8_t>(DataType::u8, {}, 119, 1));
+      const ValueId real = *graph.add("DequantizeLinear", {x, scale, zero}, {});
+      const ValueId w = graph.add_constant(Constant::of(DataType::f32, {terms, columns}, weights));
+      const auto y = graph.add("MatMul", {real, w}, {});
+      ASSERT_TRUE(y) << y.error().message;
+      ASSERT_TRUE(graph.add_output("y", *y));
+      const ComputationGraph before = lowered(graph), after = pair_integers(before);
+      EXPECT_EQ(sums_of_groups(after, 4), is_whole ? 1U : 0U);
+      const Tensor expected = evaluated(before, bytes)[0], actual = evaluated(after, bytes)[0];
+      ASSERT_EQ(expected.element_count(), actual.element_count());
+      double greatest = 0;
+      for (const double value : expected.reals()) greatest = std::max(greatest, std::abs(value));
+      for (std::int64_t i = 0; i < actual.element_count(); ++i)
+        EXPECT_NEAR(actual.reals()[static_cast<std::size_t>(i)],
+                    expected.reals()[static_cast<std::size_t>(i)], 1e-5 * greatest);
     }
 }
 

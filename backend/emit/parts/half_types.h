@@ -18,11 +18,24 @@
 #define ON_DEVICE(from_sm, conversion)
 #endif
 
+// GCC makes vectors of loops that move numbers, but not of those that move structures.
+#ifdef __CUDACC__
+#define HALF_MOVES(Half)
+#else
+#define HALF_MOVES(Half)                                                         \
+  [[gnu::always_inline]] constexpr Half(const Half& other) : bits(other.bits) {} \
+  [[gnu::always_inline]] constexpr Half& operator=(const Half& other) {          \
+    bits = other.bits;                                                           \
+    return *this;                                                                \
+  }
+#endif
+
 namespace {
 
 struct F16 {
   std::uint16_t bits;
   F16() = default;
+  HALF_MOVES(F16)
   [[gnu::always_inline]] constexpr explicit F16(float value) : bits(bits_of(value)) {}
   [[gnu::always_inline]] constexpr operator float() const {
     ON_DEVICE(0, ptx::from_f16(bits));
@@ -39,6 +52,7 @@ struct F16 {
 struct BF16 {
   std::uint16_t bits;
   BF16() = default;
+  HALF_MOVES(BF16)
   [[gnu::always_inline]] constexpr explicit BF16(float value) : bits(bits_of(value)) {}
   [[gnu::always_inline]] constexpr operator float() const {
     return lemma::half_precision::bf16_to_f32(bits);
@@ -52,5 +66,6 @@ struct BF16 {
 };
 
 #undef ON_DEVICE
+#undef HALF_MOVES
 
 }  // namespace

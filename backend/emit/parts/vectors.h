@@ -236,14 +236,16 @@ template <typename T, std::int64_t lanes>
   }
 }
 
-/// Pairs of integers of 16 bits as integers of 32 bits. They are loaded by instructions for vectors, or copied.
-[[maybe_unused]] inline const std::int32_t* pairs_at(const std::int16_t* from) {
+/// Groups of small integers, of 32 bits each. They are loaded by instructions for vectors, or copied.
+template <typename T>
+[[maybe_unused]] inline const std::int32_t* groups_at(const T* from) {
   return reinterpret_cast<const std::int32_t*>(from);
 }
-[[maybe_unused, gnu::always_inline]] inline std::int32_t pair_at(const std::int16_t* from) {
-  std::int32_t pair;
-  __builtin_memcpy(&pair, from, sizeof(pair));
-  return pair;
+template <typename T>
+[[maybe_unused, gnu::always_inline]] inline std::int32_t group_at(const T* from) {
+  std::int32_t group;
+  __builtin_memcpy(&group, from, sizeof(group));
+  return group;
 }
 
 /// total += the sum of the two products of each pair of `a` and the pair `b`, in 32 bits that wrap.
@@ -279,6 +281,68 @@ template <std::int64_t lanes>
       (Vector<std::int32_t, lanes>)((Bits)total + (Bits)(lows * low) + (Bits)((a >> 16) * high));
 }
 
+/// total += the sum of the four products of the bytes of each group of `a` and the group `b`, in 32 bits that wrap. The bytes
+/// of one of them have no sign.
+template <std::int64_t lanes, bool across_is_unsigned>
+[[maybe_unused, gnu::always_inline]] inline void add_products_of_bytes(
+    Vector<std::int32_t, lanes>& total, const Vector<std::int32_t, lanes>& a, std::int32_t b) {
+  using Lanes = Vector<std::int32_t, lanes>;
+  [[maybe_unused]] constexpr std::int64_t bytes = lanes * 4;
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+  if constexpr (bytes == 64) {
+    const __m512i same = _mm512_set1_epi32(b);
+    total = (Lanes)_mm512_dpbusd_epi32((__m512i)total, across_is_unsigned ? (__m512i)a : same,
+                                       across_is_unsigned ? same : (__m512i)a);
+    return;
+  }
+#endif
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+  if constexpr (bytes == 32) {
+    const __m256i same = _mm256_set1_epi32(b);
+    total = (Lanes)_mm256_dpbusd_epi32((__m256i)total, across_is_unsigned ? (__m256i)a : same,
+                                       across_is_unsigned ? same : (__m256i)a);
+    return;
+  }
+#elif defined(__AVXVNNI__)
+  if constexpr (bytes == 32) {
+    const __m256i same = _mm256_set1_epi32(b);
+    total = (Lanes)_mm256_dpbusd_avx_epi32((__m256i)total, across_is_unsigned ? (__m256i)a : same,
+                                           across_is_unsigned ? same : (__m256i)a);
+    return;
+  }
+#endif
+  // Every second byte in 16 bits: pairs of products are exact there, which those of bytes are not.
+  using Bits = Vector<std::uint32_t, lanes>;
+  const auto same = (Bits)(Lanes{} + b), across = (Bits)a;
+  using Halves = Vector<std::int16_t, 2 * lanes>;
+  using UnsignedHalves = Vector<std::uint16_t, 2 * lanes>;
+  const auto signed_even = [](const Bits& group) {
+    return (Halves)((UnsignedHalves)group << 8) >> 8;
+  };
+  const auto signed_odd = [](const Bits& group) { return (Halves)group >> 8; };
+  const auto unsigned_even = [](const Bits& group) { return (Halves)(group & 0x00FF00FFU); };
+  const auto unsigned_odd = [](const Bits& group) { return (Halves)((UnsignedHalves)group >> 8); };
+  const Bits &u = across_is_unsigned ? across : same, &s = across_is_unsigned ? same : across;
+  const auto add = [&total](const Halves& x, const Halves& y) {
+#if defined(__AVX512BW__)
+    if constexpr (bytes == 64) {
+      total = (Lanes)_mm512_add_epi32((__m512i)total, _mm512_madd_epi16((__m512i)x, (__m512i)y));
+      return;
+    }
+#endif
+#if defined(__AVX2__) && defined(__FMA__)
+    if constexpr (bytes == 32) {
+      total = (Lanes)_mm256_add_epi32((__m256i)total, _mm256_madd_epi16((__m256i)x, (__m256i)y));
+      return;
+    }
+#endif
+    const Lanes low = ((Lanes)((Bits)x << 16) >> 16) * ((Lanes)((Bits)y << 16) >> 16);
+    total = (Lanes)((Bits)total + (Bits)low + (Bits)(((Lanes)x >> 16) * ((Lanes)y >> 16)));
+  };
+  add(unsigned_even(u), signed_even(s));
+  add(unsigned_odd(u), signed_odd(s));
+}
+
 /// The lesser or the greater element of each two; NaN if one of them is.
 template <typename V>
 [[maybe_unused, gnu::always_inline]] inline void take_minimum(V& total, const V& other) {
@@ -287,13 +351,6 @@ template <typename V>
 template <typename V>
 [[maybe_unused, gnu::always_inline]] inline void take_maximum(V& total, const V& other) {
   total = ((total > other) | (total != total)) ? total : other;
-}
-
-/// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side.
-template <std::int64_t rows, std::int64_t lanes, typename T>
-[[maybe_unused]] inline void turn(T* __restrict to, const T* __restrict from, std::int64_t step) {
-  for (std::int64_t lane = 0; lane < lanes; ++lane)
-    for (std::int64_t row = 0; row < rows; ++row) to[16 * row + lane] = from[row + lane * step];
 }
 
 #if defined(__clang__) || __GNUC__ >= 12
@@ -315,16 +372,16 @@ template <int distance, typename V>
                          std::make_integer_sequence<int, 16>());
 }
 
-template <std::int64_t rows, std::int64_t lanes>
-[[maybe_unused, gnu::always_inline]] inline void turn(float* __restrict to,
-                                                      const float* __restrict from,
-                                                      std::int64_t step) {
-  static_assert(rows == 16 && lanes <= 16);
-  using Loose = typename VectorType<float, 16>::loose;
-  Vector<float, 16> square[16];
+/// The same in registers, for elements of any type that are only moved.
+template <std::int64_t lanes, typename T>
+[[maybe_unused, gnu::always_inline]] inline void turn_square(T* __restrict to,
+                                                             const T* __restrict from,
+                                                             std::int64_t step) {
+  using Loose = typename VectorType<T, 16>::loose;
+  Vector<T, 16> square[16];
   for (std::int64_t lane = 0; lane < 16; ++lane)
     square[lane] =
-        lane < lanes ? *reinterpret_cast<const Loose*>(from + lane * step) : Vector<float, 16>{};
+        lane < lanes ? *reinterpret_cast<const Loose*>(from + lane * step) : Vector<T, 16>{};
   exchange_corners<1>(square);
   exchange_corners<2>(square);
   exchange_corners<4>(square);
@@ -332,7 +389,31 @@ template <std::int64_t rows, std::int64_t lanes>
   for (std::int64_t row = 0; row < 16; ++row)
     *reinterpret_cast<Loose*>(to + 16 * row) = square[row];
 }
+
+#define TURNS_IN_REGISTERS
 #endif
+
+/// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side. Instructions
+/// that choose from two registers do it where there are some for the type.
+template <std::int64_t rows, std::int64_t lanes, typename T>
+[[maybe_unused]] inline void turn(T* __restrict to, const T* __restrict from, std::int64_t step) {
+#if defined(TURNS_IN_REGISTERS)
+  constexpr bool is_square = rows == 16 && lanes <= 16;
+  if constexpr (std::is_same_v<T, float> && is_square) {
+    turn_square<lanes>(to, from, step);
+    return;
+  }
+#if defined(__AVX512VBMI__) && defined(__AVX512VL__)
+  if constexpr (sizeof(T) <= 2 && is_square) {
+    using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+    turn_square<lanes>(reinterpret_cast<Bits*>(to), reinterpret_cast<const Bits*>(from), step);
+    return;
+  }
+#endif
+#endif
+  for (std::int64_t lane = 0; lane < lanes; ++lane)
+    for (std::int64_t row = 0; row < rows; ++row) to[16 * row + lane] = from[row + lane * step];
+}
 
 /// The result of `count` partial results, a power of two: the first half with the second half, until one is left.
 template <std::int64_t count, typename T, typename Step>
