@@ -244,8 +244,8 @@ def compared(case, sizes, folder, lemma):
     """How many gradients agree, and what differs; or why there is no file."""
     shapes, result, evaluated = model_of(case, sizes, folder)
     written = folder / "gradient.onnx"
-    call = [lemma, "differentiate", folder / "operator.onnx", "--loss", "loss", "--optimizer", "none", "-o", written]
-    done = subprocess.run([*map(str, call), *[w for name in shapes for w in ("--wrt", name)]], capture_output=True, text=True, check=False)
+    call = [lemma, "differentiate", folder / "operator.onnx", "--loss", "loss", "--wrt", "x*", "--optimizer", "none", "-o", written]
+    done = subprocess.run(list(map(str, call)), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return 0, [], (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1][:300]
     options = onnxruntime.SessionOptions()
