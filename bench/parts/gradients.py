@@ -10,7 +10,7 @@ MODELS holds models of models/training_models.py; GRADIENTS what `lemma differen
 the same names, SGD what `--optimizer sgd` writes. Needs JAX, which nothing else needs: pip install jax.
 
 With --times, a step is timed as it is written and after `lemma optimize` in ONNX Runtime, as a task program, and in JAX, in
-turn on the same processors.
+turn on the same processors. Times are those of the processors, of all threads of this process together.
 
 Exit code: 0 all agree, 4 a gradient of an operator or a result of a timed step differs, 77 there is no JAX.
 """
@@ -156,7 +156,7 @@ def jax_step(model, loss, parameters, inputs):
 
 
 def in_turn(runs, seconds):
-    """Median milliseconds by name, the runs taking turns."""
+    """Median milliseconds of the processors by name, of all threads together, the runs taking turns."""
     for run in runs.values():
         for _ in range(3):
             run()
@@ -164,9 +164,9 @@ def in_turn(runs, seconds):
     end = time.perf_counter() + seconds
     while len(times[next(iter(runs))]) < 5 or time.perf_counter() < end:
         for name, run in runs.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             run()
-            times[name].append(time.perf_counter() - begin)
+            times[name].append(time.process_time() - begin)
     return {name: 1e3 * statistics.median(taken) for name, taken in times.items()}
 
 
@@ -203,6 +203,8 @@ def time_step(options, folder, model, loss, path, classes):
 
 
 def relative(got, expected):
+    if not (np.isfinite(got).all() and np.isfinite(expected).all()):
+        return float("inf")
     return float(np.abs(got - expected).max(initial=0) / max(np.abs(expected).max(initial=0), 1e-6))
 
 

@@ -75,7 +75,7 @@ def convolution(strides, pads, dilations, group, bias):
     spatial = len(strides)
 
     def shapes(a, b, c):
-        image = [(a, group * b, *[c + 5 + i for i in range(spatial)]), (2 * group, b, *[3 - i for i in range(spatial)])]
+        image = [(a, group * b, *[c + 5 + i for i in range(spatial)]), (2 * group, b, *[3] * spatial)]
         return [*image, (2 * group,)] if bias else image
     return Case("Conv", lambda *operands: evaluation.conv(*operands, **attributes), shapes, attributes, smallest=1)
 
