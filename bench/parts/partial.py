@@ -2,9 +2,10 @@
 """Partial equivalence: what the operator set `partial` finds by enumeration and what is written by hand, the proofs of
 each rule, the regions of candidates that agree in part, and how wrong regions and corrections are refused.
 
-    bench/proofs partial [--build build/release] [--wrong] [--keep FOLDER] [--result FILE]
+    bench/proofs partial [--build build/release] [--wrong [N]] [--keep FOLDER] [--result FILE]
 
-With --wrong also all wrong claims of tests/partial/wrong_claims.h, which takes minutes.
+With --wrong also all wrong claims of tests/partial/wrong_claims.h and all mutants of the rules, which takes long; with
+--wrong N every N-th of them.
 
 Exit code: 0 all rules are proved and no wrong claim is, 4 otherwise.
 """
@@ -69,7 +70,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="bench/proofs partial",
                                      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda name: Path(name).resolve(), default=results.ROOT / "build" / "release")
-    parser.add_argument("--wrong", action="store_true", help="also all wrong regions and corrections")
+    parser.add_argument("--wrong", type=int, nargs="?", const=1, metavar="N", help="also all wrong regions and corrections, or every N-th")
     parser.add_argument("--keep", type=Path, help="keep what the commands write there")
     results.add_option(parser)
     return parser.parse_args()
@@ -165,7 +166,7 @@ def table(options, folder):
 
 
 def wrong_claims(options):
-    environment = os.environ | {"LEMMA_ALL_MUTANTS": "1"}
+    environment = os.environ | {"LEMMA_ALL_MUTANTS": str(options.wrong)}
     done = subprocess.run([options.build / "tests" / "bin" / "partial_test", "--gtest_filter=*WrongClaims*"], text=True,
                           capture_output=True, cwd=results.ROOT, env=environment, check=False)
     print(done.stdout[-20000:])

@@ -30,6 +30,15 @@ def infer_gather_elements(operands, attributes, _, conditions):
     return [(kind, indices)]
 
 
+def infer_gather_nd(operands, attributes, *_):
+    (kind, shape), indices = operands[0], indices_of(operands[1])
+    demand(attributes["batch_dims"] == 0, "this checker knows no axes of a batch")
+    demand(indices and indices[-1].is_constant(), "indices of an unknown length")
+    length = indices[-1].constant()
+    demand(1 <= length <= len(shape), "indices that are too long")
+    return [(kind, (*indices[:-1], *shape[length:]))]
+
+
 def infer_scatter_elements(operands, attributes, _, conditions):
     (kind, shape), indices, updates = operands[0], indices_of(operands[1]), operands[2]
     axis = attributes["axis"] = axis_of(attributes["axis"], len(shape))

@@ -148,8 +148,13 @@ add_operators("And Or Xor", (2, 2), elementwise_rule(BOOLEAN))
 add_operators("Equal", (2, 2), elementwise_rule(ANY, "bool"))
 add_operators("Greater GreaterOrEqual Less LessOrEqual", (2, 2), elementwise_rule(NUMERIC, "bool"))
 add_operators("GlobalAveragePool GlobalMaxPool", (1, 1), windows.infer_global_pool)
-add_operators("ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare",
+add_operators("ReduceL1 ReduceL2 ReduceLogSum ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare",
               (1, 1), shapes.infer_reduction, REDUCTION)
+add_operators("CumSum", (1, 1), shapes.infer_same,
+              {"axis": ("integer", REQUIRED), "exclusive": ("integer", 0), "reverse": ("integer", 0)})
+add_operators("Trilu", (1, 1), shapes.infer_same, {"k": ("integer", 0), "upper": ("integer", 1)})
+add_operators("Tile", (1, 1), shapes.infer_tile, {"repeats": ("sizes", REQUIRED)})
+add_operators("SpaceToDepth", (1, 1), windows.infer_space_to_depth, {"blocksize": ("size", REQUIRED)})
 add_operators("LogSoftmax Softmax", (1, 1), shapes.infer_along_axis, AXIS)
 add_operators("Elu", (1, 1), elementwise_rule(REAL), {"alpha": ("real", 1.0)})
 add_operators("ScatterElements", (3, 3), indexing.infer_scatter_elements,
@@ -168,6 +173,7 @@ add_operators("NegativeLogLikelihoodLoss", (2, 3), indexing.infer_negative_log_l
 GATHERS = {
     "Gather": Operator((2, 2), indexing.infer_gather, {"axis": ("integer", 0)}),
     "GatherElements": Operator((2, 2), indexing.infer_gather_elements, {"axis": ("integer", 0)}),
+    "GatherND": Operator((2, 2), indexing.infer_gather_nd, {"batch_dims": ("integer", 0)}),
 }
 
 

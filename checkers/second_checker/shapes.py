@@ -75,6 +75,18 @@ def elementwise_rule(kinds, result=None):
     return infer
 
 
+def infer_same(operands, *_):
+    """The type of the only operand, of which other elements are read."""
+    return [(one_type(operands, NUMERIC), operands[0][1])]
+
+
+def infer_tile(operands, attributes, *_):
+    kind, shape = operands[0]
+    repeats = attributes["repeats"]
+    demand(len(repeats) == len(shape), "not a number for each axis")
+    return [(kind, tuple(multiply(count, size) for count, size in zip(repeats, shape)))]
+
+
 def infer_where(operands, _, __, conditions):
     demand(operands[0][0] == "bool", "a condition is boolean")
     return [(one_type(operands[1:]), broadcast([one[1] for one in operands], conditions))]

@@ -75,6 +75,17 @@ def infer_depth_to_space(operands, attributes, _, conditions):
     return [(kind, (shape[0], depth, multiply(block, shape[2]), multiply(block, shape[3])))]
 
 
+def infer_space_to_depth(operands, attributes, _, conditions):
+    kind, shape = operands[0]
+    block = attributes["blocksize"]
+    demand(len(shape) == 4, "no image")
+    conditions.positive(block)
+    rows, columns = (floor_quotient(size, block) for size in shape[2:])
+    conditions.equal(shape[2], multiply(block, rows))
+    conditions.equal(shape[3], multiply(block, columns))
+    return [(kind, (shape[0], multiply(multiply(block, block), shape[1]), rows, columns))]
+
+
 def infer_resize(operands, attributes, *_):
     kind, shape = one_type(operands, NUMERIC), operands[0][1]
     scales = attributes.get("scales", ())
