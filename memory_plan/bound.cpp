@@ -66,8 +66,7 @@ class Dual {
       last[value] = place;
     };
     for (std::size_t place = 0; place < order_.size(); ++place) {
-      for (const NodeNumber operand : problem_.nodes[order_[place]].operands)
-        need(operand, place);
+      for (const NodeNumber operand : problem_.nodes[order_[place]].operands) need(operand, place);
       need(order_[place], place);
     }
     for (NodeNumber number = 0; number < problem_.nodes.size(); ++number)
@@ -104,8 +103,10 @@ PricedBound priced_bound(const Problem& problem, const Sequence& order, Bytes li
   int idle = 0;
   for (int round = 0; round < rounds && ahead > 1e-9 * dual.base(); ++round) {
     const double value = dual.value(prices, &excess);
-    if (value > best.seconds + 1e-3 * ahead) idle = 0;
-    else ++idle;
+    if (value > best.seconds + 1e-3 * ahead)
+      idle = 0;
+    else
+      ++idle;
     if (value > best.seconds) best = {value, prices};
     if (idle > 12) {
       ahead /= 2;

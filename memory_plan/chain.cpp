@@ -74,8 +74,10 @@ class Writer {
     while (!open_.empty()) {
       const Segment segment = open_.back();
       open_.pop_back();
-      if (segment.is_release) add(ChainAction::Kind::release, segment.s);
-      else write(segment);
+      if (segment.is_release)
+        add(ChainAction::Kind::release, segment.s);
+      else
+        write(segment);
     }
     return std::move(actions_);
   }
@@ -185,9 +187,9 @@ std::optional<ChainParts> parts_of(const Problem& problem, const Sequence& order
   std::size_t place = 0;
   for (; place < order.size(); ++place) {
     const std::vector<NodeNumber>& operands = problem.nodes[order[place]].operands;
-    const bool follows = parts.chain.empty() ? operands.empty()
-                                             : operands.size() == 1 &&
-                                                   operands.front() == parts.chain.back();
+    const bool follows = parts.chain.empty()
+                             ? operands.empty()
+                             : operands.size() == 1 && operands.front() == parts.chain.back();
     if (!follows) break;
     parts.chain.push_back(order[place]);
     step[order[place]] = parts.chain.size();

@@ -11,7 +11,7 @@ namespace lemma::memory_plan {
 namespace {
 
 /// Nodes that are looked at to tell what it takes to compute a value again.
-constexpr std::size_t most_looked_at = 48;
+constexpr std::size_t most_looked_at = 24;
 
 class Evictor {
  public:
@@ -88,8 +88,8 @@ class Evictor {
 
   bool run_node(NodeNumber number, const std::vector<NodeNumber>& operands) {
     const Node& node = problem_.nodes[number];
-    while (held_ + node.bytes + node.workspace > limit_)
-      if (!evict()) return false;
+    if (held_ + node.bytes + node.workspace > limit_ && !make_room(node.bytes + node.workspace))
+      return false;
     sequence_.push_back(number);
     appear(number);
     for (const NodeNumber operand : operands) {
@@ -154,18 +154,18 @@ class Evictor {
     return weight * seconds_again(number) / (bytes * std::max(rent, 1e-30));
   }
 
-  bool evict() {
-    std::optional<NodeNumber> best;
-    double least = 0;
-    for (const NodeNumber number : there_) {
-      if (needs_[number] > 0 || problem_.nodes[number].bytes == 0) continue;
-      const double of_this = score(number);
-      if (best && (of_this > least || (of_this == least && number > *best))) continue;
-      best = number;
-      least = of_this;
+  /// Evicts what scores least until so many bytes are free; each eviction counts what went before it only in the next call.
+  bool make_room(Bytes bytes) {
+    scores_.clear();
+    for (const NodeNumber number : there_)
+      if (needs_[number] == 0 && problem_.nodes[number].bytes > 0)
+        scores_.emplace_back(score(number), number);
+    std::sort(scores_.begin(), scores_.end());
+    for (const auto& [least, number] : scores_) {
+      if (held_ + bytes <= limit_) return true;
+      disappear(number);
     }
-    if (best) disappear(*best);
-    return best.has_value();
+    return held_ + bytes <= limit_;
   }
 
   const Problem& problem_;
@@ -181,6 +181,7 @@ class Evictor {
   std::vector<std::size_t> place_there_;
   std::vector<NodeNumber> kept_, there_, stack_;
   std::vector<double> rent_;
+  std::vector<std::pair<double, NodeNumber>> scores_;
   std::uint64_t search_ = 0;
   std::size_t place_ = 0;
   Bytes held_ = 0;
@@ -264,9 +265,8 @@ class Pruner {
     const auto seconds = [this](const Repeat& repeat) {
       return problem_.nodes[sequence_[repeat.place]].seconds;
     };
-    std::stable_sort(
-        repeats.begin(), repeats.end(),
-        [&](const Repeat& a, const Repeat& b) { return seconds(a) > seconds(b); });
+    std::stable_sort(repeats.begin(), repeats.end(),
+                     [&](const Repeat& a, const Repeat& b) { return seconds(a) > seconds(b); });
     return repeats;
   }
 

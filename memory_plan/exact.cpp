@@ -189,8 +189,8 @@ class OrderSearch {
   Bytes largest_of_all() const {
     Bytes most = sets_.bytes(sets_.kept);
     for_each(sets_.needed, [&](NodeNumber number) {
-      most = std::max(most, sets_.bytes(sets_.operands[number] | bit(number)) +
-                                sets_.nodes[number].workspace);
+      most = std::max(
+          most, sets_.bytes(sets_.operands[number] | bit(number)) + sets_.nodes[number].workspace);
     });
     return most;
   }

@@ -18,7 +18,7 @@ enum class Answer : std::uint8_t {
 
 struct ExactOutcome {
   Answer answer = Answer::given_up;
-  Sequence sequence = {};  // where it is optimal
+  Sequence sequence = {};    // where it is optimal
   double seconds_bound = 0;  // no plan takes less
   Bytes bytes_bound = 0;     // of least_memory_order: no order needs less
   std::uint64_t states = 0;  // that were looked at

@@ -116,8 +116,7 @@ class Beam {
     way.peak = choice.peak;
     way.last = std::make_shared<const Link>(Link{choice.node, way.last});
     way.ready.erase(std::lower_bound(way.ready.begin(), way.ready.end(), choice.node));
-    for (const NodeNumber operand : problem_.nodes[choice.node].operands)
-      --way.open_users[operand];
+    for (const NodeNumber operand : problem_.nodes[choice.node].operands) --way.open_users[operand];
     for (const NodeNumber user : users_[choice.node])
       if (--way.open_operands[user] == 0)
         way.ready.insert(std::lower_bound(way.ready.begin(), way.ready.end(), user), user);
@@ -146,8 +145,7 @@ OrderOutcome low_memory_order(const Problem& problem, std::uint64_t most_states)
   if (outcome.is_optimal()) return outcome;
   const ExactOutcome exact = least_memory_order(problem, most_states);
   outcome.bound = std::max(outcome.bound, exact.bytes_bound);
-  Sequence other =
-      exact.answer == Answer::optimal ? exact.sequence : Beam(problem).run();
+  Sequence other = exact.answer == Answer::optimal ? exact.sequence : Beam(problem).run();
   const Bytes peak = peak_of(problem, other);
   if (peak < outcome.peak) {
     outcome.peak = peak;

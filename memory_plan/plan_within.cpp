@@ -24,7 +24,7 @@ class Planner {
     outcome_.least_bytes = largest_working_set(problem_);
     outcome_.seconds_bound = least_seconds(problem_);
     if (outcome_.least_bytes > limit_) return outcome_;
-    const OrderOutcome order = low_memory_order(problem_);
+    const OrderOutcome order = low_memory_order(problem_, options_.most_exact_states);
     orders_ = {given_order(problem_), order.order};
     for (const Sequence& each_once : orders_)
       if (offer(each_once, Method::order_alone)) return outcome_;
@@ -112,7 +112,8 @@ class Planner {
       if (!has_run[number]) outcome_.order.push_back(number);
       has_run[number] = true;
     }
-    const double seconds = priced_bound(problem_, outcome_.order, limit_, 2000).seconds;
+    const double seconds =
+        priced_bound(problem_, outcome_.order, limit_, options_.rounds == 0 ? 0 : 2000).seconds;
     if (seconds <= outcome_.seconds_bound) return;
     outcome_.seconds_bound = std::min(seconds, outcome_.seconds);
     outcome_.bounds_order = true;
@@ -149,16 +150,18 @@ Outcome plan_within(const Problem& problem, Bytes limit, const PlanOptions& opti
   return Planner(problem, limit, options).run();
 }
 
-Bytes least_limit(const Problem& problem, const PlanOptions& options) {
-  PlanOptions quick = options;
-  quick.rounds = 0;
-  Bytes fits = low_memory_order(problem).peak, fails = largest_working_set(problem);
-  if (plan_within(problem, fails, quick).is_found()) return fails;
-  while (fits - fails > std::max<Bytes>(1, fits / 1000)) {
+Bytes least_limit(const Problem& problem) {
+  Bytes fits = low_memory_order(problem, quick_look.most_exact_states).peak;
+  Bytes fails = largest_working_set(problem);
+  if (const Outcome outcome = plan_within(problem, fails, quick_look); outcome.is_found())
+    return outcome.peak;
+  while (fits - fails > std::max<Bytes>(1, fits / 100)) {
     const Bytes middle = fails + (fits - fails) / 2;
-    const Outcome outcome = plan_within(problem, middle, quick);
-    if (outcome.is_found()) fits = outcome.peak;
-    else fails = middle;
+    const Outcome outcome = plan_within(problem, middle, quick_look);
+    if (outcome.is_found())
+      fits = outcome.peak;
+    else
+      fails = middle;
   }
   return fits;
 }

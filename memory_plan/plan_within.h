@@ -12,12 +12,15 @@ enum class Method : std::uint8_t { order_alone, exact, chain, eviction };
 std::string_view name(Method method);
 
 struct PlanOptions {
-  std::uint64_t most_exact_states = 300'000;
+  std::uint64_t most_exact_states = 200'000;
   /// Tries of the local search: plans with other weights of values.
   int rounds = 200;
   /// Steps of plans that the local search looks at in all, so that large problems have fewer rounds.
-  std::uint64_t most_steps = 400'000;
+  std::uint64_t most_steps = 150'000;
 };
+
+/// A fast look: few states, no local search.
+inline constexpr PlanOptions quick_look = {5'000, 0, 0};
 
 struct Outcome {
   Sequence sequence;  // empty: none was found that fits
@@ -38,7 +41,7 @@ struct Outcome {
 /// limits of the search are numbers of states and of steps.
 Outcome plan_within(const Problem& problem, Bytes limit, const PlanOptions& options = {});
 
-/// The least limit within which this finds a plan, to a thousandth.
-Bytes least_limit(const Problem& problem, const PlanOptions& options = {});
+/// The least limit within which quick looks find a plan, to a hundredth.
+Bytes least_limit(const Problem& problem);
 
 }  // namespace lemma::memory_plan

@@ -73,11 +73,15 @@ TEST(Chain, WrongPlansAreRefused) {
   const auto accepts = [&](std::vector<ChainAction> actions) {
     return replay(chain, {0, std::move(actions)}, 1).has_value();
   };
-  EXPECT_TRUE(accepts({{Kind::advance, 0}, {Kind::reverse, 1}, {Kind::restore, 0}, {Kind::reverse, 0}}));
+  EXPECT_TRUE(
+      accepts({{Kind::advance, 0}, {Kind::reverse, 1}, {Kind::restore, 0}, {Kind::reverse, 0}}));
   EXPECT_FALSE(accepts({{Kind::advance, 0}, {Kind::reverse, 1}, {Kind::reverse, 0}}));
   EXPECT_FALSE(accepts({{Kind::reverse, 0}}));
   EXPECT_FALSE(accepts({{Kind::advance, 0}, {Kind::reverse, 1}}));
-  EXPECT_FALSE(accepts({{Kind::advance, 0}, {Kind::store, 1}, {Kind::reverse, 1}, {Kind::restore, 0},
+  EXPECT_FALSE(accepts({{Kind::advance, 0},
+                        {Kind::store, 1},
+                        {Kind::reverse, 1},
+                        {Kind::restore, 0},
                         {Kind::reverse, 0}}));
   EXPECT_FALSE(accepts({{Kind::advance, 1}}));
 }

@@ -72,8 +72,8 @@ TEST(Exact, EqualsAllPlansOfTwelveNodes) {
 TEST(Exact, RunsWhatIsSmallerAgain) {
   // Value 1 is large and made of 0, which is small; both are read at the beginning and at the end.
   Problem problem;
-  problem.nodes = {{1, 1, 0, {}, false},     {1, 8, 0, {0}, false}, {1, 1, 0, {1}, false},
-                   {1, 9, 0, {2}, false},    {1, 1, 0, {3}, false}, {1, 1, 0, {1, 4}, true}};
+  problem.nodes = {{1, 1, 0, {}, false},  {1, 8, 0, {0}, false}, {1, 1, 0, {1}, false},
+                   {1, 9, 0, {2}, false}, {1, 1, 0, {3}, false}, {1, 1, 0, {1, 4}, true}};
   const ExactOutcome exact = exact_plan(problem, 12, many_states);
   ASSERT_EQ(exact.answer, Answer::optimal);
   EXPECT_EQ(exact.sequence, (Sequence{0, 1, 2, 3, 4, 1, 5}));
@@ -123,7 +123,7 @@ TEST(Bound, NoPricesGiveMoreThanTheBestPlan) {
 TEST(Bound, IsReachedWhereOneValueHasToGo) {
   // Two values of 4 bytes wait while a node of 9 bytes runs; there is room for one of them.
   Problem problem;
-  problem.nodes = {{3, 4, 0, {}, false}, {2, 4, 0, {}, false},  {1, 1, 0, {0, 1}, false},
+  problem.nodes = {{3, 4, 0, {}, false},  {2, 4, 0, {}, false},  {1, 1, 0, {0, 1}, false},
                    {1, 9, 0, {2}, false}, {1, 1, 0, {3}, false}, {1, 1, 0, {0, 1, 4}, true}};
   const PricedBound priced = priced_bound(problem, given_order(problem), 14);
   EXPECT_NEAR(priced.seconds, 9 + 2, 1e-3);
@@ -133,8 +133,7 @@ TEST(Eviction, PlansFitAndAreNotBetterThanTheBest) {
   std::mt19937 random(6);
   int plans = 0;
   for (int i = 0; i < 200; ++i) {
-    const Problem problem =
-        i % 2 == 0 ? random_problem(random, 10) : training_problem(random, 5);
+    const Problem problem = i % 2 == 0 ? random_problem(random, 10) : training_problem(random, 5);
     for (const Bytes limit : limits_of(problem)) {
       const auto sequence = sequence_by_eviction(problem, given_order(problem), limit, {});
       if (!sequence) continue;

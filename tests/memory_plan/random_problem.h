@@ -70,8 +70,10 @@ inline double least_seconds_of_all(const Problem& problem, Bytes limit) {
     Bytes held = 0;
     bool is_end = true;
     for (std::size_t i = 0; i < count; ++i) {
-      if ((there >> i & 1U) != 0) held += problem.nodes[i].bytes;
-      else if (problem.nodes[i].is_kept) is_end = false;
+      if ((there >> i & 1U) != 0)
+        held += problem.nodes[i].bytes;
+      else if (problem.nodes[i].is_kept)
+        is_end = false;
     }
     if (is_end) return seconds;
     for (std::size_t i = 0; i < count; ++i) {

@@ -7,7 +7,9 @@ namespace {
 
 /// 0 is read by 1 and 2, these by 3, which is kept.
 Problem diamond() {
-  return {{{1, 10, 0, {}, false}, {2, 4, 1, {0}, false}, {3, 5, 0, {0}, false},
+  return {{{1, 10, 0, {}, false},
+           {2, 4, 1, {0}, false},
+           {3, 5, 0, {0}, false},
            {4, 2, 0, {1, 2}, true}}};
 }
 
