@@ -113,11 +113,16 @@ Result<WrittenStep> written_step(const DifferentiateArguments& arguments) {
       training::training_model(arguments.model, shapes, arguments.training, rules));
   std::optional<backend::MemoryFigures> memory;
   ExportOptions writing;
+  Result<void> planned;
   if (!arguments.memory_limit.empty())
     writing.order = [&](const Graph& graph) {
-      return order_within(graph, arguments.memory_limit, memory.emplace());
+      auto order = order_within(graph, arguments.memory_limit, memory.emplace());
+      if (!order) planned = tl::unexpected(order.error());
+      return order;
     };
-  LEMMA_RETURN_IF_ERROR(export_model(step.model, arguments.output, writing));
+  const auto exported = export_model(step.model, arguments.output, writing);
+  LEMMA_RETURN_IF_ERROR(planned);  // without the name of the file that is not written
+  LEMMA_RETURN_IF_ERROR(exported);
   if (memory && !arguments.memory_picture.empty())
     LEMMA_RETURN_IF_ERROR(write_memory_svg(arguments.memory_picture, arguments.output, *memory));
   LEMMA_ASSIGN_OR_RETURN(const auto without_proof,

@@ -8,7 +8,9 @@ std::string check_memory_limit(const std::string& word) {
   if (word == least_memory) return "";
   std::string bytes = word;
   const std::string error = CLI::AsSizeValue(false)(bytes);
-  return error.empty()
+  // CLI11 takes a sign.
+  const bool begins_right = !word.empty() && '0' <= word.front() && word.front() <= '9';
+  return begins_right && error.empty()
              ? ""
              : "'" + word + "' is neither a number of bytes, as 65536 or 64M, nor 'least'";
 }

@@ -244,6 +244,63 @@ def measure_transformer(options):
                       f"again, {found[4]}% of the time, at least {found[5] or '+0.00'}%; {seconds:.1f} s", flush=True)
 
 
+# ---- Programs --------------------------------------------------------------------------------------------------------
+
+def anonymous_bytes():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return 1024 * int(line.split()[1])
+    raise RuntimeError("no RssAnon in /proc/self/status")
+
+
+def measure_built(folder, model):
+    """Of a program that is built: bytes of anonymous memory that its first run adds, and the least time of a run."""
+    import emitted_program
+    import numpy as np
+    import onnx
+    random, feed = np.random.default_rng(1), {}
+    for value in onnx.load(model, load_external_data=False).graph.input:
+        sizes = [size.dim_value for size in value.type.tensor_type.shape.dim]
+        is_real = value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+        feed[value.name] = random.normal(size=sizes).astype(np.float32) if is_real else random.integers(0, 8, sizes)
+    program = emitted_program.Program(folder, feed)
+    for output in program.outputs:
+        output.fill(0)
+    before = anonymous_bytes()
+    program.run()
+    added, seconds = anonymous_bytes() - before, []
+    for _ in range(11):
+        begin = time.perf_counter()
+        program.run()
+        seconds.append(time.perf_counter() - begin)
+    print(json.dumps({"bytes": added, "seconds": min(seconds)}))
+
+
+def measure_programs(options):
+    import emitted_program
+    import numpy as np
+    import onnx
+    import training_models
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model, step = folder / "model.onnx", folder / "step.onnx"
+        onnx.save(training_models.make(options.model, np.float32, options.batch), model)
+        subprocess.run([options.lemma, "differentiate", model, "-o", step], capture_output=True, check=True)
+        usual = None
+        for part in (1.0, 0.7, 0.5):
+            words = [] if usual is None else ["--memory-limit", int(part * usual)]
+            said, _ = emitted_program.build(options.lemma, step, folder / f"program_{part}", 1, *words)
+            usual = usual or said["arena_bytes"]
+            done = subprocess.run([sys.executable, __file__, "--built", folder / f"program_{part}", step],
+                                  capture_output=True, text=True, check=True)
+            run = json.loads(done.stdout)
+            memory = said.get("memory", {"seconds": 1, "seconds_before": 1, "again": {}})
+            print(f"{options.model}, batch {options.batch}, {part} of {usual} bytes: arena {said['arena_bytes']}, run adds "
+                  f"{run['bytes']} ({100 * (run['bytes'] / said['arena_bytes'] - 1):+.1f}%), {1e3 * run['seconds']:.2f} ms; "
+                  f"{said['operators']} operators, {sum(memory['again'].values())} again, "
+                  f"{100 * (memory['seconds'] / memory['seconds_before'] - 1):+.1f}% as modelled", flush=True)
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="bench/models memory", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -253,16 +310,24 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=100, help="tries of the local search")
     parser.add_argument("--layers", type=int, nargs="*", default=[5, 20], help="of the transformers")
     parser.add_argument("--parts", type=float, nargs="*", default=[0.7, 0.5], help="of the memory without a limit")
-    parser.add_argument("--only", choices=["networks", "transformer"])
+    parser.add_argument("--model", default="gpt", help="of models/training_models.py, for programs")
+    parser.add_argument("--batch", type=int, default=1024, help="of that model")
+    parser.add_argument("--only", choices=["networks", "transformer", "programs"])
+    parser.add_argument("--built", nargs=2, type=Path, metavar=("FOLDER", "MODEL"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main():
     options = arguments()
+    if options.built:
+        measure_built(*options.built)
+        return 0
     if options.only in (None, "networks"):
         measure_networks(options)
     if options.only in (None, "transformer"):
         measure_transformer(options)
+    if options.only in (None, "programs"):
+        measure_programs(options)
     return 0
 
 

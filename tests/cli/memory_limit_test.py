@@ -46,8 +46,8 @@ class MemoryLimit(unittest.TestCase):
                                            initializers=[tiny_models.tensor("w", [32, 32], weights)]))
         return file
 
-    def planned(self, model, *words):
-        done = self.run_it("emit", model, "--plan", "--no-fusion", "--threads", "1", "--json", *words)
+    def planned(self, model, *words, threads=1):
+        done = self.run_it("emit", model, "--plan", "--no-fusion", "--threads", threads, "--json", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -57,8 +57,8 @@ class MemoryLimit(unittest.TestCase):
         self.assertNotIn("memory", usual)
         for part in (0.7, 0.5):
             limit = int(part * usual["arena_bytes"])
-            for threads in ("1", "2"):
-                limited = self.planned(model, "--memory-limit", limit, "--device", "slow-cpu", "--threads", threads)
+            for threads in (1, 2):
+                limited = self.planned(model, "--memory-limit", limit, "--device", "slow-cpu", threads=threads)
                 self.assertLessEqual(limited["arena_bytes"], limit)
                 self.assertGreater(limited["operators"], usual["operators"])
                 self.assertGreater(limited["memory"]["seconds"], limited["memory"]["seconds_before"])
