@@ -185,6 +185,20 @@ struct OperatorGraph {
   std::vector<BufferNumber> inputs, outputs;  // of the program, in order
 };
 
+/// What a limit of memory did to a program.
+struct MemoryFigures {
+  std::uint64_t limit = 0;
+  std::uint64_t arena_before = 0;  // of the program without a limit
+  /// Of operators that run once, and of those that run in this program, as modelled.
+  double seconds_before = 0, seconds = 0;
+  double seconds_bound = 0;           // what no program takes less than
+  bool bounds_order = false;          // no program with this order of first runs, that is
+  std::string method;                 // how it was found
+  std::vector<std::string> repeated;  // names of operators that run again, as often as they do
+  /// Bytes that are in use as each operator runs: in the order without a limit, and in this one.
+  std::vector<std::uint64_t> before, after;
+};
+
 struct TaskProgram {
   OperatorGraph graph;
   VirtualDevice device;
@@ -195,6 +209,7 @@ struct TaskProgram {
   lowering::Domain domain = lowering::Domain::native;  // or prime_field (emit/prime_field.h)
   std::uint64_t arena_bytes = 0, weight_bytes = 0;
   ResidentWeights residents;
+  std::optional<MemoryFigures> memory = {};  // where there is a limit
 
   const Kernel& kernel(OperatorNumber op) const {
     return graph.operators[op].kernels[chosen_kernels[op]];

@@ -1,15 +1,24 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
+#include "cli/memory_limit.h"
 #include "cli/number_check.h"
+#include "costmodel/device.h"
 #include "frontend_onnx/export.h"
+#include "memory_plan/graphs/graph_problem.h"
+#include "memory_plan/order.h"
+#include "memory_plan/plan_within.h"
+#include "memory_plan/replay.h"
 #include "programs/shape_option.h"
+#include "report/memory_report.h"
 #include "targets/data_files.h"
 #include "training/spell.h"
 #include "training/training_file.h"
@@ -21,7 +30,14 @@ namespace {
 struct DifferentiateArguments {
   std::string model, output, rules;
   std::vector<std::string> shapes;
+  std::string memory_limit, memory_picture;
   training::TrainingOptions training;
+};
+
+/// What is written, and what a limit of memory did to it.
+struct WrittenStep {
+  training::TrainingModel step;
+  std::optional<backend::MemoryFigures> memory;
 };
 
 const std::map<std::string, training::Optimizer>& optimizers() {
@@ -34,10 +50,58 @@ const std::map<std::string, training::Optimizer>& optimizers() {
   return names;
 }
 
-Result<training::TrainingModel> written_step(const DifferentiateArguments& arguments) {
+std::string name_of(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  return fmt::format("{} {}", graph.op(node).name, graph.suggested_name(node.output()));
+}
+
+/// The order in which a graph's operations are written for a limit of memory, and what it costs by the description of this
+/// processor's kind.
+Result<std::vector<NodeId>> order_within(const Graph& graph, const std::string& limit,
+                                         backend::MemoryFigures& figures) {
+  LEMMA_ASSIGN_OR_RETURN(const auto file, device_file("cpu"));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(file));
+  const OperatorCosts costs(priced_by_roofline(std::move(device)));
+  LEMMA_ASSIGN_OR_RETURN(const memory_plan::GraphProblem problem,
+                         memory_plan::problem_of(graph, costs));
+  const auto replay_of = [&](const memory_plan::Sequence& sequence) {
+    return memory_plan::replay(problem.problem, plan_of(problem.problem, sequence));
+  };
+  LEMMA_ASSIGN_OR_RETURN(const memory_plan::Replay before,
+                         replay_of(memory_plan::given_order(problem.problem)));
+  figures.limit = limit == least_memory ? UINT64_MAX : bytes_of(limit);
+  memory_plan::Outcome outcome;
+  if (limit == least_memory) {
+    outcome.sequence = memory_plan::low_memory_order(problem.problem).order;
+    outcome.seconds_bound = before.seconds;
+  } else {
+    outcome = memory_plan::plan_within(problem.problem, figures.limit);
+    if (!outcome.is_found())
+      return bad_input(fmt::format(
+          "the memory limit of {} bytes is too small: the least for which a plan is found is {} "
+          "bytes",
+          figures.limit, memory_plan::least_limit(problem.problem)));
+  }
+  LEMMA_ASSIGN_OR_RETURN(const memory_plan::Replay after, replay_of(outcome.sequence));
+  figures.arena_before = before.peak;
+  figures.seconds_before = before.seconds;
+  figures.seconds = after.seconds;
+  figures.seconds_bound = outcome.seconds_bound;
+  figures.bounds_order = outcome.bounds_order;
+  figures.method = memory_plan::name(outcome.method);
+  figures.before = before.during;
+  figures.after = after.during;
+  for (memory_plan::NodeNumber number = 0; number < after.runs.size(); ++number)
+    for (std::uint32_t run = 1; run < after.runs[number]; ++run)
+      figures.repeated.push_back(name_of(graph, problem.nodes[number]));
+  return nodes_of(problem, outcome.sequence);
+}
+
+Result<WrittenStep> written_step(const DifferentiateArguments& arguments) {
   FilePlan plan;
   read_model(plan, arguments.model);
   plan.writes(arguments.output, "-o");
+  plan.writes(arguments.memory_picture, "--memory-picture");
   LEMMA_RETURN_IF_ERROR(plan.check());
   const std::filesystem::path rules_directory =
       arguments.rules.empty() ? data_directory() / "rules" : std::filesystem::path(arguments.rules);
@@ -47,7 +111,20 @@ Result<training::TrainingModel> written_step(const DifferentiateArguments& argum
   LEMMA_ASSIGN_OR_RETURN(
       training::TrainingModel step,
       training::training_model(arguments.model, shapes, arguments.training, rules));
-  LEMMA_RETURN_IF_ERROR(export_model(step.model, arguments.output));
+  std::optional<backend::MemoryFigures> memory;
+  ExportOptions writing;
+  Result<void> planned;
+  if (!arguments.memory_limit.empty())
+    writing.order = [&](const Graph& graph) {
+      auto order = order_within(graph, arguments.memory_limit, memory.emplace());
+      if (!order) planned = tl::unexpected(order.error());
+      return order;
+    };
+  const auto exported = export_model(step.model, arguments.output, writing);
+  LEMMA_RETURN_IF_ERROR(planned);  // without the name of the file that is not written
+  LEMMA_RETURN_IF_ERROR(exported);
+  if (memory && !arguments.memory_picture.empty())
+    LEMMA_RETURN_IF_ERROR(write_memory_svg(arguments.memory_picture, arguments.output, *memory));
   LEMMA_ASSIGN_OR_RETURN(const auto without_proof,
                          training::spellings_without_proof(rules_directory));
   for (const Substitution& rule : without_proof)
@@ -55,17 +132,23 @@ Result<training::TrainingModel> written_step(const DifferentiateArguments& argum
       std::cerr << fmt::format(
           "lemma: note: the rule {} has no proof; it is compared on samples (docs/gradients.md)\n",
           rule.name);
-  return step;
+  return WrittenStep{std::move(step), std::move(memory)};
 }
 
 ExitCode run_differentiate(const DifferentiateArguments& arguments) {
-  const auto step = written_step(arguments);
-  if (!step) {
-    std::cerr << error_line(arguments.model, step.error().message) << "\n";
-    return exit_code_of(step.error().kind);
+  const auto written = written_step(arguments);
+  if (!written) {
+    std::cerr << error_line(arguments.model, written.error().message) << "\n";
+    return exit_code_of(written.error().kind);
   }
+  const training::TrainingModel* const step = &written->step;
   std::cout << fmt::format("{} parameters, {} nodes, written to {}\n", step->parameters.size(),
                            step->model.graph.live_nodes().size(), printable(arguments.output));
+  if (written->memory) {
+    const std::vector<std::uint64_t>& bytes = written->memory->after;
+    std::cout << memory_text(*written->memory,
+                             bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end()));
+  }
   for (const std::string& name : step->without_gradient)
     std::cerr << printable(fmt::format("lemma: note: the loss does not depend on '{}'", name))
               << "\n";
@@ -123,6 +206,16 @@ void add_differentiate_command(CLI::App& application, ExitCode& exit_code) {
   add_numbers(*command, arguments->training);
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
+  auto* limit = command->add_option(
+      "--memory-limit", arguments->memory_limit,
+      "bytes of what nodes compute, as 64M; nodes are written in another order and again where "
+      "that "
+      "is needed; 'least': the order that needs the least, where each is written once");
+  limit->check(check_memory_limit);
+  command
+      ->add_option("--memory-picture", arguments->memory_picture,
+                   "file for a picture of the memory over time, before and with the limit, SVG")
+      ->needs(limit);
   command->add_option("--rules", arguments->rules, "folder of the rules, if not the shipped one");
   command->callback([arguments, &exit_code] { exit_code = run_differentiate(*arguments); });
 }

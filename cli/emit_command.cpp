@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
+#include "cli/memory_limit.h"
 #include "cli/number_check.h"
 #include "cli/resource_options.h"
 #include "programs/emission.h"
@@ -16,6 +17,7 @@
 #include "programs/shape_option.h"
 #include "programs/task_program.h"
 #include "report/emission_report.h"
+#include "report/memory_report.h"
 #include "report/timeline_svg.h"
 #include "targets/data_files.h"
 #include "targets/target.h"
@@ -30,7 +32,7 @@ struct EmitArguments {
   std::vector<std::string> shapes, without;
   std::string target = "cpu";
   CudaChoice cuda;
-  std::string calls, call_costs, times;
+  std::string calls, call_costs, times, memory_limit, memory_picture;
   EmissionFigures figures;
   bool json = false, stores_all = false, plans = false, measures = false;  // the timeline
 };
@@ -90,6 +92,7 @@ Result<void> check_files(const EmitArguments& arguments) {
   for (const std::string& file : arguments.cuda.resources) plan.reads(file, "--resources");
   plan.fills(arguments.request.directory, "-o");
   plan.writes(arguments.timeline, "--timeline");
+  plan.writes(arguments.memory_picture, "--memory-picture");
   plan.fills(arguments.request.trace, "--trace");
   LEMMA_RETURN_IF_ERROR(plan.check());
   if (arguments.request.directory.empty()) return {};
@@ -112,8 +115,13 @@ Result<Emission> emit(EmitArguments arguments) {
   if (arguments.request.in_prime_field && !arguments.request.inputs.folder.empty())
     return bad_input("--inputs gives no residues for --prime-field");
   arguments.request.policy = policy_named(arguments.policy);
+  if (arguments.memory_limit == least_memory)
+    arguments.request.takes_least_memory = true;
+  else if (!arguments.memory_limit.empty())
+    arguments.request.memory_limit = bytes_of(arguments.memory_limit);
   if (is_for_cuda(arguments)) {
     if (!arguments.times.empty()) return bad_input("--kernel-times is for --target cpu");
+    if (!arguments.memory_limit.empty()) return bad_input("--memory-limit is for --target cpu");
     LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, nvidia_device(arguments.cuda));
     LEMMA_ASSIGN_OR_RETURN(arguments.request.calls, call_request(arguments));
   } else if (!arguments.calls.empty()) {
@@ -137,6 +145,10 @@ Result<Emission> emit(EmitArguments arguments) {
   if (auto note = refused_text(emission)) notes.push_back(std::move(*note));
   print_notes(notes);
   if (!arguments.timeline.empty()) LEMMA_RETURN_IF_ERROR(draw_timeline(arguments, emission));
+  if (const auto& memory = emission.programs.front().memory;
+      memory && !arguments.memory_picture.empty())
+    LEMMA_RETURN_IF_ERROR(
+        write_memory_svg(arguments.memory_picture, arguments.request.model, *memory));
   return emission;
 }
 
@@ -232,6 +244,18 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--kernel-times", arguments->times,
                       "with --target cpu: times of tasks from `lemma schedule --device cpu "
                       "--measure-kernels`, taken in place of modelled ones");
+  auto* limit = command->add_option(
+      "--memory-limit", arguments->memory_limit,
+      "with --target cpu: bytes of the arena, as 64M; operators run in another order "
+      "and again where that is needed; 'least': the order that needs the least, where "
+      "each runs once");
+  limit->check(check_memory_limit);
+  command
+      ->add_option(
+          "--memory-picture", arguments->memory_picture,
+          "file for a picture of the memory over time, before and with the limit, SVG; none "
+          "is written where the program is within the limit as it is")
+      ->needs(limit);
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated), or list several, "
                       "NAME:1/4/16,128");

@@ -27,6 +27,7 @@
 #include "report/html_report.h"
 #include "report/optimize_report.h"
 #include "rule_language/rounding.h"
+#include "system/parallel.h"
 #include "targets/data_files.h"
 
 namespace lemma {

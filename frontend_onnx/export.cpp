@@ -63,6 +63,7 @@ struct Layout {
   bool has_data = false;      // data goes to a file of its own
   bool all_external = false;  // see TensorWriter
   std::set<std::string, std::less<>>* opaque_outputs = nullptr;
+  const std::vector<NodeId>* order = nullptr;  // of operations; null: that of the graph
 };
 
 /// The model with its data file under this name.
@@ -70,7 +71,7 @@ Result<Rope> laid_out(const OnnxModel& model, DataFile& data, const Layout& layo
                       const std::string& runtime, const ExportOptions& options) {
   LEMMA_ASSIGN_OR_RETURN(
       Rope content, lay_out(model, {&data, options.external_threshold, layout.all_external, runtime,
-                                    layout.opaque_outputs}));
+                                    layout.opaque_outputs, layout.order}));
   if (content.size() > options.inline_limit)
     return unsupported(
         fmt::format("the model has {} bytes besides its external data", content.size()));
@@ -122,13 +123,19 @@ Result<ExportedModel> export_to(const OnnxModel& original, const std::filesystem
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, spelled(original, runtime));
   Layout layout;
   layout.opaque_outputs = &opaque_outputs;
+  std::vector<NodeId> order;
+  if (options.order) {
+    LEMMA_ASSIGN_OR_RETURN(order, options.order(model.graph));
+    layout.order = &order;
+  }
   layout.all_external = options.external_data == ExternalData::always;
   layout.has_data = layout.all_external || (options.external_data == ExternalData::as_imported &&
                                             model.envelope.used_external_data());
   if (!layout.has_data) {
-    LEMMA_ASSIGN_OR_RETURN(
-        const Rope content,
-        lay_out(model, {.runtime = runtime, .opaque_outputs = layout.opaque_outputs}));
+    LEMMA_ASSIGN_OR_RETURN(const Rope content,
+                           lay_out(model, {.runtime = runtime,
+                                           .opaque_outputs = layout.opaque_outputs,
+                                           .order = layout.order}));
     if (content.size() <= options.inline_limit) {
       LEMMA_ASSIGN_OR_RETURN(OutputFile file, write_model(content, path, options));
       LEMMA_RETURN_IF_ERROR(file.publish());

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "frontend_onnx/model.h"
 
@@ -30,6 +32,9 @@ struct ExportOptions {
   /// The permissions of the files. Nothing: those of a file that is replaced, else what the umask
   /// leaves.
   std::optional<std::filesystem::perms> permissions = std::nullopt;
+  /// The order in which operations are written, of the graph as the file has it. A node may come several times: it is
+  /// written again then, and what is written after it reads the new values. None: that of the graph.
+  std::function<Result<std::vector<NodeId>>(const Graph&)> order = {};
 };
 
 /// What was written beside the model.

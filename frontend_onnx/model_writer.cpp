@@ -32,6 +32,7 @@ class ModelWriter {
                  options.all_external),
         sets_(envelope_.operator_sets),
         runtime_(options.runtime),
+        given_order_(options.order),
         opaque_outputs_(options.opaque_outputs),
         live_(model.graph.live_nodes()) {
     set_ = sets_.try_emplace("", fallback_operator_set).first->second;
@@ -45,9 +46,11 @@ class ModelWriter {
     LEMMA_RETURN_IF_ERROR(export_calls());
     LEMMA_ASSIGN_OR_RETURN(const std::vector<NodeId> order, order_nodes());
     for (const NodeId id : order) {
+      if (given_order_ != nullptr && graph_.node(id).kind == NodeKind::operation) continue;
       auto written = write(id);
       if (!written) return with_context(label(id), std::move(written.error()));
     }
+    if (given_order_ != nullptr) LEMMA_RETURN_IF_ERROR(write_in_given_order());
     for (const auto& [name, value] : names_->output_aliases()) write_identity(value, name);
     LEMMA_RETURN_IF_ERROR(write_overridable());
     return finish();
@@ -162,6 +165,32 @@ class ModelWriter {
 
   // ---- Nodes ------------------------------------------------------------------------------------
 
+  /// Each run of an operation as a node. The last one has the names of the values.
+  Result<void> write_in_given_order() {
+    std::map<NodeId, std::size_t> left;
+    for (const NodeId id : *given_order_) ++left[id];
+    for (const NodeId id : *given_order_) {
+      const Node& node = graph_.node(id);
+      const bool is_last = --left.at(id) == 0;
+      for (std::uint32_t i = 0; i < node.output_count; ++i) {
+        const ValueId value = node.output(i);
+        if (is_last)
+          names_of_runs_.erase(value);
+        else
+          names_of_runs_[value] = names_->unique(names_->of(value) + "_run");
+      }
+      auto written = write(id);
+      if (!written) return with_context(label(id), std::move(written.error()));
+    }
+    return {};
+  }
+
+  /// The name that the value has where the next node is written.
+  const std::string& name_of(ValueId value) const {
+    const auto of_run = names_of_runs_.find(value);
+    return of_run != names_of_runs_.end() ? of_run->second : names_->of(value);
+  }
+
   Result<void> write(NodeId id) {
     const Node& node = graph_.node(id);
     switch (node.kind) {
@@ -263,13 +292,13 @@ class ModelWriter {
     if (const auto* operand = std::get_if<OnnxOperandInput>(&input)) {
       if (operand->operand >= node.inputs.size())
         return internal_error("the mapping names an operand that is not there");
-      return names_->of(node.inputs[operand->operand]);
+      return name_of(node.inputs[operand->operand]);
     }
     if (const auto* sizes = std::get_if<OnnxIntegersInput>(&input)) {
       std::vector<SizedValue> nearby;
       for (const ValueId value : node.inputs)
         if (!value.is_none() && graph_.type(value).shape)
-          nearby.push_back({names_->of(value), &*graph_.type(value).shape});
+          nearby.push_back({name_of(value), &*graph_.type(value).shape});
       return sizes_->sizes(sizes->elements, sizes->scalar, nearby);
     }
     if (const auto* constant = std::get_if<Constant>(&input))
@@ -295,7 +324,7 @@ class ModelWriter {
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
       const std::size_t position = call.outputs.empty() ? i : call.outputs.at(i);
       while (message.output_size() < static_cast<int>(position)) message.add_output("");
-      message.add_output(names_->of(node.output(i)));
+      message.add_output(name_of(node.output(i)));
     }
     for (const auto& [name, value] : call.attributes)
       LEMMA_RETURN_IF_ERROR(write_attribute(name, value, message));
@@ -321,9 +350,9 @@ class ModelWriter {
   std::string node_name(const Node& node) {
     const std::string given = given_name(node);
     if (given.empty() && !has_node_names()) return "";
-    return only_node_name(
-        !given.empty() ? given
-                       : fmt::format("{}/{}", graph_.op(node).name, names_->of(node.output())));
+    return only_node_name(!given.empty()
+                              ? given
+                              : fmt::format("{}/{}", graph_.op(node).name, name_of(node.output())));
   }
 
   bool has_node_names() {
@@ -571,6 +600,8 @@ class ModelWriter {
   TensorWriter tensors_;
   OperatorSets sets_;
   std::string_view runtime_;
+  const std::vector<NodeId>* given_order_;
+  std::map<ValueId, std::string> names_of_runs_;        // of values that are computed again later
   std::set<std::string, std::less<>>* opaque_outputs_;  // may be null
   int set_ = 0;
   std::vector<NodeId> live_;

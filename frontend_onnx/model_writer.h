@@ -17,6 +17,8 @@ struct LayoutOptions {
   std::string_view runtime = "";  // whose own operators may be written
   /// Takes the names of the first outputs of opaque nodes; null: they are not wanted.
   std::set<std::string, std::less<>>* opaque_outputs = nullptr;
+  /// Operations in the order in which they are written, some of them repeatedly; null: in that of the graph.
+  const std::vector<NodeId>* order = nullptr;
 };
 
 /// The ModelProto. Tensor data is referred to, so the result must not outlive the model.

@@ -67,6 +67,8 @@ struct EmissionRequest {
   bool replaces = false;                      // a directory that is there
   bool fuses = true;                          // the thread scheme
   backend::StitchOptions stitching = {};
+  std::optional<std::uint64_t> memory_limit = std::nullopt;  // of the arena, in bytes
+  bool takes_least_memory = false;                           // the order that needs the least
   bool in_prime_field = false;       // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<NvidiaDevice> cuda;  // nothing: source for processors
   std::optional<CallRequest> calls;

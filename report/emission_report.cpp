@@ -6,6 +6,7 @@
 #include "backend/lower/tile.h"
 #include "backend/simulate/simulate.h"
 #include "backend/traffic/traffic.h"
+#include "report/memory_report.h"
 #include "report/printable.h"
 #include "report/region_report.h"
 #include "report/schedule_report.h"
@@ -64,6 +65,7 @@ Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
   if (program.device.multiprocessor) json.update(planned_json(program));
   if (const backend::KernelCount count = backend::kernel_count(program.graph); count.recorded > 0)
     json["kernels"] = kernel_count_json(program.graph);
+  if (program.memory) json["memory"] = memory_json(*program.memory);
   if (lists_operators) json["each_operator"] = operators_json(program);
   return json;
 }
@@ -147,7 +149,7 @@ std::string emission_text(const EmissionRequest& request, const Emission& emissi
                   name_of(request), program.graph.operators.size(), program.task_count(),
                   program.units.size(), backend::wait_count(program), program.arena_bytes,
                   planned_text(program))) +
-              "\n";
+              "\n" + (program.memory ? memory_text(*program.memory, program.arena_bytes) : "");
   if (emission.missing_bytes > 0)
     result += printable(fmt::format("{}: without a self-check, whose tensors would take {} bytes "
                                     "(--most-check-memory)",

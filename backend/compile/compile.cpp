@@ -1,12 +1,16 @@
 #include "backend/compile/compile.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "backend/compile/passes.h"
 #include "backend/lower/computation_text.h"
 #include "backend/lower/tile.h"
+#include "backend/memory/order_within.h"
 #include "backend/memory/plan_memory.h"
 #include "backend/prove/check_program.h"
 #include "backend/schedule/choose_residents.h"
@@ -112,6 +116,90 @@ Result<TaskProgram> best_of_layouts(const ComputationGraph& computations,
   return std::move(best.program);
 }
 
+Result<TaskProgram> completed(const OrderedOperators& ordered, const VirtualDevice& device,
+                              std::uint64_t limit) {
+  TaskProgram program = make_program(ordered.graph, device, ordered.placement);
+  program.memory = ordered.memory;
+  program.memory->limit = limit;
+  LEMMA_RETURN_IF_ERROR(complete(program, {}));
+  return program;
+}
+
+/// The program of a plan of stitching, with an arena within the limit. Blocks of memory do not fit each other without gaps:
+/// what is in use at one moment has to be less then.
+Result<std::optional<TaskProgram>> fitting_program(const OperatorGraph& operators,
+                                                   const VirtualDevice& device,
+                                                   std::uint64_t limit) {
+  constexpr int most_tries = 8;
+  std::uint64_t in_use = limit;
+  for (int i = 0; i < most_tries; ++i) {
+    const auto quick = order_within(operators, device, in_use, Effort::quick);
+    if (!quick) return std::nullopt;
+    LEMMA_ASSIGN_OR_RETURN(TaskProgram program, completed(*quick, device, limit));
+    if (program.arena_bytes <= limit) {
+      LEMMA_ASSIGN_OR_RETURN(
+          TaskProgram better,
+          completed(*order_within(operators, device, in_use, Effort::usual), device, limit));
+      if (better.arena_bytes <= limit) return better;
+      return program;
+    }
+    const double part = static_cast<double>(limit) / static_cast<double>(program.arena_bytes);
+    in_use = static_cast<std::uint64_t>(static_cast<double>(in_use) * std::min(part, 0.99));
+  }
+  return std::nullopt;
+}
+
+/// The bytes that a limit has to have at least, for an error.
+Result<std::uint64_t> least_arena(const OperatorGraph& operators, const VirtualDevice& device) {
+  const std::uint64_t limit = least_memory(operators, device);
+  const auto ordered = order_within(operators, device, limit, Effort::quick);
+  if (!ordered) return limit;
+  LEMMA_ASSIGN_OR_RETURN(const TaskProgram program, completed(*ordered, device, limit));
+  return program.arena_bytes;
+}
+
+/// The program within the limit of the first plan of stitching that has one, for so many units. Programs are for
+/// processors.
+Result<TaskProgram> within_limit(const ComputationGraph& computations, CompileOptions options,
+                                 std::uint32_t units) {
+  LEMMA_ASSIGN_OR_RETURN(const ComputationGraph laid,
+                         laid_out(computations, options, ReadBy::vectors));
+  const std::uint64_t limit = *options.memory_limit;
+  options.device.units = units;
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<OperatorGraph> plans, operators_of(laid, options));
+  std::optional<std::uint64_t> least;
+  for (const OperatorGraph& operators : plans) {
+    LEMMA_ASSIGN_OR_RETURN(std::optional<TaskProgram> program,
+                           fitting_program(operators, options.device, limit));
+    if (program) return std::move(*program);
+  }
+  for (const OperatorGraph& operators : plans) {
+    LEMMA_ASSIGN_OR_RETURN(const std::uint64_t bytes, least_arena(operators, options.device));
+    least = std::min(bytes, least.value_or(bytes));
+  }
+  return bad_input(fmt::format(
+      "the memory limit of {} bytes is too small: the least for which a plan is found is {} bytes",
+      limit, *least));
+}
+
+/// The program with the smallest arena in which each operator runs once, of all plans of stitching; on one unit.
+Result<TaskProgram> of_least_memory(const ComputationGraph& computations, CompileOptions options,
+                                    TaskProgram usual) {
+  LEMMA_ASSIGN_OR_RETURN(const ComputationGraph laid,
+                         laid_out(computations, options, ReadBy::vectors));
+  options.device.units = 1;
+  const std::uint64_t arena_before = usual.arena_bytes;
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<OperatorGraph> plans, operators_of(laid, options));
+  for (const OperatorGraph& operators : plans) {
+    LEMMA_ASSIGN_OR_RETURN(TaskProgram program,
+                           completed(order_of_least_memory(operators, options.device),
+                                     options.device, std::numeric_limits<std::uint64_t>::max()));
+    program.memory->arena_before = arena_before;
+    if (program.arena_bytes < usual.arena_bytes) usual = std::move(program);
+  }
+  return usual;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> unit_counts(const CompileOptions& options) {
@@ -144,7 +232,13 @@ Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions&
   LEMMA_ASSIGN_OR_RETURN(TaskProgram program, best_of_layouts(computations, options));
   if (options.observer) options.observer("schedule", program_text(program));
   LEMMA_RETURN_IF_ERROR(complete(program, options.observer));
-  return program;
+  if (options.takes_least_memory) return of_least_memory(computations, options, std::move(program));
+  if (!options.memory_limit || program.arena_bytes <= *options.memory_limit) return program;
+  LEMMA_ASSIGN_OR_RETURN(
+      TaskProgram limited,
+      within_limit(computations, options, static_cast<std::uint32_t>(program.units.size())));
+  limited.memory->arena_before = program.arena_bytes;
+  return limited;
 }
 
 void make_room_for_addresses(TaskProgram& program, std::uint64_t bytes) {

@@ -2,6 +2,7 @@
 // A graph as a proved task program: the stages of the backend in order.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,10 @@ struct CompileOptions {
   /// The domain that weights of tiles are transformed in; the rest of a program becomes one of the prime
   /// field later (emit/prime_field.h).
   lowering::Domain domain = lowering::Domain::native;
-  PassObserver observer = {};  // or none
+  /// The arena is to have no more bytes, also where operators have to run again for that (docs/memory.md).
+  std::optional<std::uint64_t> memory_limit = std::nullopt;
+  bool takes_least_memory = false;  // the order that needs the least, where each operator runs once
+  PassObserver observer = {};       // or none
 };
 
 /// Numbers of units that are tried, ascending: powers of two, and all.

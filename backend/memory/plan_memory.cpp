@@ -1,6 +1,7 @@
 #include "backend/memory/plan_memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -58,6 +59,8 @@ class ArenaPlanner {
       try_waits(packing, delay);
       if (program_.task_count() > most_tasks) break;
     }
+    most_delay_ = std::numeric_limits<double>::infinity();
+    if (program_.memory && packing.bytes > program_.memory->limit) try_waits(packing, {end_, 0});
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       program_.graph.buffers[buffers_[i]].offset = packing.offsets[i];
     program_.arena_bytes = packing.bytes;
@@ -109,7 +112,7 @@ class ArenaPlanner {
       }
     auto last_units = std::exchange(program_.units, units_);
     add_needs(program_, needs);
-    if (planned_end(program_) <= end_ * (1 + most_delay_of_program))
+    if (planned_end(program_) <= end_ * (1 + most_delay_))
       packing = std::move(smaller);
     else
       program_.units = std::move(last_units);
@@ -120,6 +123,7 @@ class ArenaPlanner {
   const double end_;
   const Lifetimes lifetimes_;
   const std::uint64_t live_;
+  double most_delay_ = most_delay_of_program;
   std::vector<BufferNumber> buffers_;
 };
 

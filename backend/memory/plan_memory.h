@@ -8,7 +8,8 @@ namespace lemma::backend {
 /// Two buffers share memory only if all tasks that use one have ended, by the order of the schedule, before the
 /// first task that writes the other begins. Where that takes much more memory than is in use at one moment as planned,
 /// waits are added, so that more buffers share memory, if the program then takes at most a thousandth longer as planned.
-/// Places are those of pack.h.
+/// Places are those of pack.h. Of a program that has a limit of memory, waits are added however long it takes then, as long
+/// as the arena does not fit.
 void plan_memory(TaskProgram& program);
 
 /// Weights of several programs in one block, those of equal contents at the same place. The programs' weights are that

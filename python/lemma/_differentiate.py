@@ -19,17 +19,20 @@ if TYPE_CHECKING:
 def differentiate(model: Model, *, output: str | os.PathLike[str], loss: str | None = ..., parameters: str | None = ...,
                   optimizer: str | None = ..., loss_scale: float | None = ..., momentum: float | None = ...,
                   betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
-                  weight_decay: float | None = ..., shapes: Shapes | None = ...) -> Path: ...
+                  weight_decay: float | None = ..., memory_limit: int | str | None = ...,
+                  shapes: Shapes | None = ...) -> Path: ...
 @overload
 def differentiate(model: onnx.ModelProto, *, output: None = ..., loss: str | None = ..., parameters: str | None = ...,
                   optimizer: str | None = ..., loss_scale: float | None = ..., momentum: float | None = ...,
                   betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
-                  weight_decay: float | None = ..., shapes: Shapes | None = ...) -> onnx.ModelProto: ...
+                  weight_decay: float | None = ..., memory_limit: int | str | None = ...,
+                  shapes: Shapes | None = ...) -> onnx.ModelProto: ...
 @overload
 def differentiate(model: bytes | str | os.PathLike[str], *, output: None = ..., loss: str | None = ...,
                   parameters: str | None = ..., optimizer: str | None = ..., loss_scale: float | None = ...,
                   momentum: float | None = ..., betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
-                  weight_decay: float | None = ..., shapes: Shapes | None = ...) -> bytes: ...
+                  weight_decay: float | None = ..., memory_limit: int | str | None = ...,
+                  shapes: Shapes | None = ...) -> bytes: ...
 # fmt: on
 def differentiate(
     model: Model,
@@ -43,12 +46,13 @@ def differentiate(
     betas: tuple[float, float] | None = None,
     epsilon: float | None = None,
     weight_decay: float | None = None,
+    memory_limit: int | str | None = None,
     shapes: Shapes | None = None,
 ) -> Any:
     """A step of training of the model, as a model: `lemma differentiate`. docs/gradients.md says what its inputs and outputs
     are. `loss` is "cross-entropy" (the default), "mse", or the name of an output that is the loss; `parameters` names what is
     trained, with * and ?; `optimizer` is "sgd" (the default), "momentum", "adam", "adamw", or "none" for gradients as outputs.
-    None leaves a number to the program. A file given by `output` is written, and its path returned."""
+    `memory_limit` is bytes of what nodes compute, as 64M, or "least" (docs/memory.md). None leaves a number to the program. A file given by `output` is written, and its path returned."""
     first, second = betas if betas is not None else (None, None)
     words = shape_words(shapes) + option_words(
         {
@@ -61,6 +65,7 @@ def differentiate(
             "--beta2": second,
             "--epsilon": epsilon,
             "--weight-decay": weight_decay,
+            "--memory-limit": memory_limit,
         }
     )
     with private_folder(model) as folder:

@@ -168,5 +168,35 @@ TEST(Memory, waits_for_memory_take_hardly_any_planned_time) {
   EXPECT_GT(with_waits, 5U);
 }
 
+/// Programs with a limit are proved, and their arena is within it; what is too small is refused with the least that is not.
+TEST(Memory, limits_are_kept_by_programs_of_any_number_of_units) {
+  std::size_t limited = 0, refused = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed)
+    for (const std::uint32_t units : {1U, 3U}) {
+      CompileOptions options = stored(units);
+      const auto usual = compile(random_graph(seed, 30), options);
+      ASSERT_TRUE(usual) << usual.error().message;
+      for (const double part : {0.8, 0.5}) {
+        options.memory_limit =
+            static_cast<std::uint64_t>(part * static_cast<double>(usual->arena_bytes));
+        const auto program = compile(random_graph(seed, 30), options);
+        if (!program) {
+          EXPECT_EQ(program.error().kind, ErrorKind::bad_input);
+          EXPECT_NE(program.error().message.find("too small: the least"), std::string::npos);
+          ++refused;
+          continue;
+        }
+        ++limited;
+        EXPECT_LE(program->arena_bytes, *options.memory_limit);
+        EXPECT_TRUE(check_program(*program));
+        ASSERT_TRUE(program->memory);
+        EXPECT_EQ(program->memory->arena_before, usual->arena_bytes);
+        EXPECT_EQ(program->graph.operators.size(), program->memory->after.size());
+      }
+    }
+  EXPECT_GT(limited, 10U);
+  EXPECT_GT(refused, 0U);
+}
+
 }  // namespace
 }  // namespace lemma::backend
