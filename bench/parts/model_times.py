@@ -50,6 +50,7 @@ FORMS = ["lemma", "onnxsim", "onnxslim", "openvino"]
 def arguments():
     parser = argparse.ArgumentParser(prog="bench/models times",
                                      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", type=Path, help="ONNX files (default: those of --work)")
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "real_models", help="folder of models and results")
     parser.add_argument("--only", nargs="*", default=[], help="models whose name contains one of these words")
@@ -71,6 +72,8 @@ def arguments():
 
 def gather(options):
     """Pairs of a file and the sizes of its inputs."""
+    if options.models:
+        return [(file, {}) for file in options.models]
     literature, trained = options.work / "literature", options.work / "trained"
     for folder, script in ((literature, "build"), (trained, "unpack-trained")):
         if not folder.is_dir() and not (folder == trained and options.no_trained):

@@ -114,12 +114,12 @@ def multi_head_attention(operators):
             require(all(one in (1, size) for one, size in zip(shape, scores.shape)), "an addend of another size")
             scores = of("Add", scores, addend[0])
         if mask:
-            value = attributes.get("mask_filter_value", 0.0)
-            require(not addend and value <= -1e30, "an addend beside the mask, or a score that would not be lost")
+            least = attributes.get("mask_filter_value", 0.0)
+            require(not addend and least <= -1e30, "an addend beside the mask, or a score that would not be lost")
             require(mask[0].shape == (scores.shape[0], *scores.shape[2:]), "a mask of another size")
             counts = numpy.broadcast_to((mask[0] > 0)[:, None], scores.shape)
-            least = numpy.broadcast_to(number(m, value, None), scores.shape)
-            scores = operators["Where"](m, [(counts, "bool"), (scores, kind), (least, kind)], {}, 1)[0][0]
+            filled = numpy.broadcast_to(number(m, least, None), scores.shape)
+            scores = operators["Where"](m, [(counts, "bool"), (scores, kind), (filled, kind)], {}, 1)[0][0]
         result = of("MatMul", of("Softmax", scores, axis=3), apart[2])
         return [(result.transpose(0, 2, 1, 3).reshape(query.shape[0], query.shape[1], value.shape[2]), kind)]
     return apply

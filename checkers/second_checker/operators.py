@@ -154,7 +154,8 @@ add_operators("CumSum", (1, 1), shapes.infer_same,
               {"axis": ("integer", REQUIRED), "exclusive": ("integer", 0), "reverse": ("integer", 0)})
 add_operators("Trilu", (1, 1), shapes.infer_same, {"k": ("integer", 0), "upper": ("integer", 1)})
 add_operators("Tile", (1, 1), shapes.infer_tile, {"repeats": ("sizes", REQUIRED)})
-add_operators("SpaceToDepth", (1, 1), windows.infer_space_to_depth, {"blocksize": ("size", REQUIRED)})
+add_operators("SpaceToDepth", (1, 1), windows.infer_space_to_depth,
+              {"blocksize": ("size", REQUIRED), "mode": ("string", '"DCR"')})
 add_operators("LogSoftmax Softmax", (1, 1), shapes.infer_along_axis, AXIS)
 add_operators("Elu", (1, 1), elementwise_rule(REAL), {"alpha": ("real", 1.0)})
 add_operators("ScatterElements", (3, 3), indexing.infer_scatter_elements,
