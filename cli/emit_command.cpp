@@ -274,6 +274,7 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
                    "the program has no self-check where its inputs, its outputs and the tensors "
                    "of an operator take more, such as 500M or 16G")
       ->transform(CLI::AsSizeValue(false))
+      ->check(check_bytes)
       ->capture_default_str();
   command
       ->add_option(

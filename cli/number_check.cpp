@@ -29,6 +29,11 @@ std::string check_non_negative(const std::string& word) {
   return value && *value >= 0 ? "" : "'" + word + "' is no number from 0 on";
 }
 
+std::string check_bytes(const std::string& word) {
+  const auto value = number_in(word);
+  return value && *value >= 0 && *value <= 0x1p62 ? "" : "no number of bytes, such as 64M or 2G";
+}
+
 std::string check_threads(const std::string& word) {
   const auto value = number_in(word);
   return value && *value >= 0 && *value <= most_at_a_time

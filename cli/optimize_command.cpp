@@ -155,7 +155,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
           "--memory-limit", common.memory_limit_bytes,
           "most memory for each model, such as 1G or 500M; then the best graph found so far is "
           "written")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(check_bytes);
   command
       ->add_option("--alpha", options.search.alpha,
                    "backtracking goes on with graphs that cost less than this times the best")

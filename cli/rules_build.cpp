@@ -437,7 +437,8 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
   build
       ->add_option("--memory-limit", arguments->options.enumeration.generation.memory,
                    "memory limit of the enumeration, such as 1G")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(check_bytes);
   build->add_flag("--json", arguments->json, "print one JSON object with the totals");
   build->callback([arguments, &exit_code] { exit_code = run_build(*arguments); });
   add_minimize(rules_command, exit_code);

@@ -11,6 +11,7 @@
 
 #include "batch/resource_use.h"
 #include "cli/file_plan.h"
+#include "cli/number_check.h"
 #include "cli/rank_job.h"
 #include "generator/generate.h"
 #include "outputs/files.h"
@@ -113,7 +114,8 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
       ->add_option(
           "--memory-limit", arguments->options.memory,
           "memory limit for keys, such as 1G; with more keys, terms are evaluated several times")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(check_bytes);
   command->add_option("--seed", arguments->options.seed, "seed for the contents of inputs");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
   command->add_flag("--ends-with-parent", arguments->ends_with_parent)->group("");

@@ -506,7 +506,8 @@ void add_run_command(CLI::App& application, ExitCode& exit_code) {
   command
       ->add_option("--memory-limit", arguments->memory_limit_bytes,
                    "most memory for each model, such as 1G or 500M")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(check_bytes);
   command->add_flag(worker_option, arguments->is_worker)->group("");
   command->add_flag("--json", arguments->json,
                     "print one JSON object (with --batch, one line for each job)");

@@ -178,6 +178,9 @@ std::optional<std::string> fault_of_mask(const OnnxCall& call) {
   if (!type.shape || type.shape->size() != 3) return "a mask of keys";
   if (addend_input < call.inputs.size() && call.inputs[addend_input].present())
     return "both a mask and an addend";
+  // In narrower types the value is infinite.
+  if (call.inputs[query].type.data_type != DataType::f32)
+    return "a mask of scores of another type than f32";
   if (!is_absorbing(call.attributes.find("mask_filter_value")))
     return "a mask_filter_value above -1e30";
   return std::nullopt;

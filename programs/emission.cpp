@@ -303,6 +303,7 @@ static Result<void> take_prime_field(const EmissionRequest& request,
     LEMMA_ASSIGN_OR_RETURN(program, backend::in_prime_field(std::move(program)));
   }
   for (PreparedModel& model : prepared) {
+    if (model.missing_bytes > 0) continue;
     LEMMA_ASSIGN_OR_RETURN(model.inputs,
                            inputs_of(model.graph, request.inputs, {}, Domain::prime_field));
   }

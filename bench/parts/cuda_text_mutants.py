@@ -53,7 +53,10 @@ def arguments():
     parser.add_argument("--architecture", default="sm_90", help="for --ptx")
     parser.add_argument("--jobs", type=int, default=2, help="changes at a time")
     results.add_option(parser)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.result and not options.ptx:
+        parser.error("--result is for --ptx")
+    return options
 
 
 def emit(options, folder, words):

@@ -213,7 +213,7 @@ class Session:
         if self._static is not None and self._static.library is not None:
             return self._static.library.run(names, feeds, outputs)
         last = self._last_whole
-        if last is not None and outputs is None:
+        if last is not None and outputs is None and (names is None or names):  # ONNX Runtime takes no names as all of them
             whole, shapes = last
             if all(getattr(feeds.get(name), "shape", None) == shape for name, shape in shapes):
                 try:

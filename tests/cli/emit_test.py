@@ -182,6 +182,9 @@ class Emit(unittest.TestCase):
             checked = subprocess.run([self.folder / "1K" / "check", self.folder / "1K"], capture_output=True, text=True, timeout=60)
             self.assertEqual(checked.returncode, 77, checked.stderr)
             self.assertRegex(checked.stderr, r"^there is nothing to compare with: the tensors of the self-check, \d+ bytes, were not recorded\n$")
+        for wrong in ("-5", "5X", ""):
+            done = self.run_it("emit", model, "--plan", "--most-check-memory", wrong)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
         done = self.run_it("emit", model, "--plan", *SLOW, 2, "--most-check-memory", "1K", "--timeline", self.folder / "t.svg",
                            "--measure-timeline")
         self.assertEqual(done.returncode, 3, done.stderr)

@@ -233,6 +233,7 @@ class Sessions(unittest.TestCase):
             self.assertEqual([type(part).__name__ for part in session._static.parts], ["_RuntimePart"])
             self.assert_same(session.run(None, feeds), expected)
             self.assert_same(session.run(["n"], feeds), expected[1:])
+            self.assertEqual(session.run([], feeds), [])
             self.assert_same(session.run(["n", "y"], {"x": Foreign(feeds["x"])}), expected[::-1])
             places = {"y": np.zeros_like(expected[0])}
             self.assertIs(session.run(["y"], feeds, outputs=places)[0], places["y"])
