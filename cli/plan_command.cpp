@@ -1,0 +1,188 @@
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/error_line.h"
+#include "cli/file_plan.h"
+#include "frontend_onnx/import.h"
+#include "outputs/files.h"
+#include "plans/lift/rank_models.h"
+#include "plans/placement/placement_text.h"
+#include "plans/relations/verification.h"
+#include "programs/shape_option.h"
+#include "report/table.h"
+
+namespace lemma {
+
+namespace {
+
+struct VerifyArguments {
+  std::string single, mesh, claims;
+  std::vector<std::string> ranks, placements, shapes;
+  bool lists_values = false;
+};
+
+Result<plans::Mesh> mesh_of(const VerifyArguments& arguments) {
+  if (!arguments.mesh.empty()) return plans::parse_mesh(arguments.mesh);
+  return plans::Mesh{{{"devices", static_cast<std::int64_t>(arguments.ranks.size())}}};
+}
+
+Result<plans::Program> program_of(const VerifyArguments& arguments, const OnnxModel& single,
+                                  const ImportOptions& reading) {
+  LEMMA_ASSIGN_OR_RETURN(plans::Mesh mesh, mesh_of(arguments));
+  std::vector<OnnxModel> models;
+  for (const std::string& file : arguments.ranks) {
+    LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(file, reading));
+    models.push_back(std::move(model));
+  }
+  plans::RankModels ranks;
+  // One file is the program of all devices.
+  const bool is_common = models.size() == 1;
+  const auto count = static_cast<std::size_t>(mesh.device_count());
+  for (std::size_t rank = 0; rank < (is_common ? count : models.size()); ++rank)
+    ranks.models.push_back(&models[is_common ? 0 : rank]);
+  LEMMA_ASSIGN_OR_RETURN(ranks.placements,
+                         plans::parse_placements(arguments.placements, mesh, "--place"));
+  ranks.mesh = std::move(mesh);
+  return plans::lift(single, ranks);
+}
+
+std::string value_name(const Graph& graph, ValueId value) {
+  const Node& node = graph.node(graph.producer(value));
+  if (node.kind == NodeKind::input) return graph.input_name(node);
+  return graph.suggested_name(value);
+}
+
+/// What each value of the program is.
+std::string values_text(const Graph& single, const plans::Program& program,
+                        const plans::Relations& relations) {
+  using Align = Table::Align;
+  Table table({"value", "operator", "is", "placed", "claims"},
+              {Align::left, Align::left, Align::left, Align::left, Align::left});
+  for (const NodeId id : program.graph.live_nodes()) {
+    const Node& node = program.graph.node(id);
+    if (node.kind == NodeKind::constant) continue;
+    const std::string op = node.kind == NodeKind::input
+                               ? std::string("input")
+                               : std::string(program.graph.op(node).name);
+    for (std::uint32_t i = 0; i < node.output_count; ++i) {
+      const ValueId value = node.output(i);
+      const auto& relation = relations.of[value.v];
+      std::vector<std::string> claims;
+      if (relation)
+        for (const std::size_t claim : relation->claims)
+          claims.push_back(fmt::format("step_{}", claim));
+      table.add({value_name(program.graph, value), op,
+                 relation ? value_name(single, relation->single) : "-",
+                 relation ? plans::text(relation->placement, program.mesh) : "-",
+                 fmt::format("{}", fmt::join(claims, " "))});
+    }
+  }
+  return table.text();
+}
+
+std::string claims_text(const plans::Relations& relations) {
+  std::string text =
+      "# Claims that a verification of a plan rests on. `lemma rules verify` proves them again.\n";
+  for (const plans::AskedClaim& claim : relations.claims)
+    if (claim.is_proved) text += "\n" + claim.rule;
+  return text;
+}
+
+std::size_t proved_claims(const plans::Relations& relations) {
+  std::size_t count = 0;
+  for (const plans::AskedClaim& claim : relations.claims) count += claim.is_proved ? 1 : 0;
+  return count;
+}
+
+std::vector<std::string> verdict_lines(const plans::Verification& verification) {
+  std::vector<std::string> lines = {fmt::format(
+      "{}: {} of {} values of the program are values of the single-device model, by {} claims",
+      plans::name(verification.verdict), verification.related, verification.values,
+      proved_claims(verification.relations))};
+  if (verification.for_defined_inputs > 0)
+    lines.emplace_back("some claims hold where no element is undefined (docs/semantics.md)");
+  if (verification.divergence) {
+    lines.push_back(fmt::format("the first value that is none of them: {}",
+                                verification.divergence->where));
+    for (const std::string& operand : verification.divergence->operands)
+      lines.push_back(fmt::format("  reads {}", operand));
+  }
+  if (!verification.counterexample.empty())
+    lines.push_back(fmt::format("they differ: {}", verification.counterexample));
+  if (!verification.reason.empty())
+    lines.push_back(fmt::format("not compared on samples: {}", verification.reason));
+  return lines;
+}
+
+Result<ExitCode> verify(const VerifyArguments& arguments) {
+  FilePlan plan;
+  read_model(plan, arguments.single);
+  for (const std::string& rank : arguments.ranks) read_model(plan, rank, "a rank's model");
+  plan.writes(arguments.claims, "--claims");
+  LEMMA_RETURN_IF_ERROR(plan.check());
+  ImportOptions reading;
+  LEMMA_ASSIGN_OR_RETURN(const auto shapes, parse_shape_options(arguments.shapes));
+  ImportOptions reading_single;
+  reading_single.shapes = shapes;
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel single, import_model(arguments.single, reading_single));
+  LEMMA_ASSIGN_OR_RETURN(const plans::Program program, program_of(arguments, single, reading));
+  const plans::Verification verification = plans::verify(single.graph, program);
+  if (!arguments.claims.empty())
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(arguments.claims, claims_text(verification.relations)));
+  if (arguments.lists_values)
+    std::cout << values_text(single.graph, program, verification.relations) << "\n";
+  for (const std::string& line : verdict_lines(verification)) std::cout << printable(line) << "\n";
+  switch (verification.verdict) {
+    case plans::Verdict::proved:
+      return ExitCode::done;
+    case plans::Verdict::refuted:
+      return ExitCode::check_failed;
+    case plans::Verdict::unknown:
+      break;
+  }
+  return ExitCode::some_models_failed;
+}
+
+void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
+  auto* command = plan_command.add_subcommand(
+      "verify",
+      "prove that the models of ranks compute together what a single-device model computes");
+  auto arguments = std::make_shared<VerifyArguments>();
+  command->add_option("single", arguments->single, "ONNX file of the single-device model")
+      ->required();
+  command
+      ->add_option("ranks", arguments->ranks,
+                   "ONNX file of each rank, in order, or one for all of them")
+      ->required();
+  command->add_option("--mesh", arguments->mesh,
+                      "names and sizes of the axes of devices, as data=2,tensor=4; otherwise one "
+                      "axis with the ranks");
+  command->add_option("--place", arguments->placements,
+                      "how an input or output is placed where shapes do not tell, as NAME:0 or "
+                      "NAME:replicated,1 (may be repeated)");
+  command->add_option("--shape", arguments->shapes,
+                      "fix an input's sizes in the single-device model, NAME:1,3,224,224 (may be "
+                      "repeated)");
+  command->add_option("--claims", arguments->claims,
+                      "file for the claims that were proved, as rules");
+  command->add_flag("--values", arguments->lists_values,
+                    "list what each value of the program is, and how it is placed");
+  command->callback([arguments, &exit_code] {
+    const auto code = verify(*arguments);
+    exit_code = code ? *code : report_error(code.error());
+  });
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& application, ExitCode& exit_code) {
+  auto* command = application.add_subcommand("plan", "programs over many devices");
+  command->require_subcommand(1);
+  add_verify(*command, exit_code);
+}
+
+}  // namespace lemma
