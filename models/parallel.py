@@ -295,6 +295,71 @@ def all_to_all_rank(sizes, rank, ranks, bug=None):
     return w.model()
 
 
+class LlamaSizes:
+    """Llama 3.1 405B (Grattafiori et al., The Llama 3 Herd of Models, 2024, table 3)."""
+
+    layers, hidden, wide, heads, groups, tokens = 126, 16384, 53248, 128, 8, 8192
+
+    def __init__(self, **changed):
+        for name, value in changed.items():
+            setattr(self, name, value)
+
+
+def llama(sizes, ranks, bug=None, bug_layer=0):
+    """The stack of decoder layers without embeddings; weights are inputs, so that the file has none. With ranks above
+    1, heads and the wide layer are on ranks."""
+    w = Writer(ranks)
+    t, c, d = sizes.tokens, sizes.hidden, sizes.hidden // sizes.heads
+    heads, groups, wide = sizes.heads // ranks, sizes.groups // ranks, sizes.wide // ranks
+    x = w.input("x", [1, t, c])
+    cosine, sine = w.input("cosine", [1, t, 1, d // 2]), w.input("sine", [1, t, 1, d // 2])
+    mask = w.input("mask", [1, 1, t, t])
+
+    def normal(x, scale):
+        mean = w.op("ReduceMean", [w.op("Mul", [x, x]), w.weight("last", numpy.array([-1]))], keepdims=1)
+        root = w.op("Sqrt", [w.op("Add", [mean, w.number(1e-5)])])
+        return w.op("Mul", [w.op("Div", [x, root]), scale], "normal")
+
+    def turned(x):
+        a, b = w.op("Split", [x], outputs=2, axis=-1, num_outputs=2)
+        first = w.op("Sub", [w.op("Mul", [a, cosine]), w.op("Mul", [b, sine])])
+        second = w.op("Add", [w.op("Mul", [b, cosine]), w.op("Mul", [a, sine])])
+        return w.op("Concat", [first, second], "turned", axis=-1)
+
+    def repeated(x):
+        x = w.op("Unsqueeze", [x, w.weight("at", numpy.array([3]))])
+        x = w.op("Expand", [x, w.shape(1, t, groups, heads // groups, d)])
+        return w.op("Reshape", [x, w.shape(1, t, heads, d)], "repeated")
+
+    for layer in range(sizes.layers):
+        wrong = bug if layer == bug_layer else None
+
+        def weight(name, *shape):
+            return w.input(f"{name}.{layer}", shape)
+
+        y = normal(x, weight("norm1", c))
+        q = turned(w.op("Reshape", [w.op("MatMul", [y, weight("wq", c, heads * d)], "q"), w.shape(1, t, heads, d)]))
+        k = turned(w.op("Reshape", [w.op("MatMul", [y, weight("wk", c, groups * d)], "k"), w.shape(1, t, groups, d)]))
+        v = w.op("Reshape", [w.op("MatMul", [y, weight("wv", c, groups * d)], "v"), w.shape(1, t, groups, d)])
+        q = w.op("Transpose", [q], perm=[0, 2, 1, 3])
+        k = w.op("Transpose", [repeated(k)], perm=[0, 2, 3, 1])
+        v = w.op("Transpose", [repeated(v)], perm=[0, 2, 1, 3])
+        scores = w.op("Add", [w.op("Mul", [w.op("MatMul", [q, k], "scores"), w.number(d ** -0.5)]), mask])
+        y = w.op("MatMul", [w.op("Softmax", [scores], axis=-1), v], "context")
+        y = w.op("Reshape", [w.op("Transpose", [y], perm=[0, 2, 1, 3]), w.shape(1, t, heads * d)], "merged")
+        y = w.op("MatMul", [y, weight("wo", heads * d, c)], "projected")
+        x = w.op("Add", [x, y if wrong == "no_sum_attention" else w.all_reduce(y)], "residual1")
+        y = normal(x, weight("norm2", c))
+        gate = w.op("MatMul", [y, weight("w1", c, wide)], "gate")
+        up = w.op("MatMul", [y, weight("w3", c, wide)], "up")
+        y = w.op("Mul", [w.op("Mul", [gate, w.op("Sigmoid", [gate])]), up])
+        y = w.op("MatMul", [y, weight("w2", wide, c)], "down")
+        y = y if wrong == "no_sum_wide" else w.all_reduce(y)
+        x = w.op("Add", [x, w.all_reduce(y) if wrong == "sum_twice" else y], "residual2")
+    w.output("y", x, [1, t, c])
+    return w.model()
+
+
 def tensor_parallel(sizes, ranks, bug=None):
     return single_block(sizes), [tensor_parallel_rank(sizes, rank, ranks, bug) for rank in range(ranks)]
 

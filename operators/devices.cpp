@@ -215,17 +215,32 @@ Types infer_all_to_all(const Instance& in) {
   LEMMA_ASSIGN_OR_RETURN(const std::size_t devices, device_axis(in));
   LEMMA_ASSIGN_OR_RETURN(const std::size_t joined, place(in, "concat_axis", in.rank(0) - 1));
   LEMMA_ASSIGN_OR_RETURN(const std::size_t cut, place(in, "split_axis", in.rank(0) - 1));
-  LEMMA_ASSIGN_OR_RETURN(Shape shape, partitioned(in, combined(in.shape(0), joined, devices), cut,
-                                                  in.shape(0)[devices], devices));
-  return std::vector<TensorType>{{in.type(0), std::move(shape)}};
+  const Dimension& count = in.shape(0)[devices];
+  Shape shape = without(in.shape(0), devices);
+  LEMMA_ASSIGN_OR_RETURN(shape[cut], part_of(in, shape[cut], count));
+  shape[joined] = count * shape[joined];
+  return std::vector<TensorType>{{in.type(0), with(std::move(shape), devices, count)}};
 }
-Compose compose_all_to_all(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
-  Composer c(graph);
+
+/// Device d gets part d of what each device has, and joins these parts in the order of the devices.
+Definition define_all_to_all(const Instance& in) {
+  DefinitionBuilder d;
   const std::size_t devices = *device_axis(in);
-  const ValueId whole =
-      combine(c, inputs[0], *place(in, "concat_axis", in.rank(0) - 1), devices);
-  return c.outputs({partition(c, whole, *place(in, "split_axis", in.rank(0) - 1),
-                              in.shape(0)[devices], devices)});
+  const std::size_t joined = *place(in, "concat_axis", in.rank(0) - 1),
+                    cut = *place(in, "split_axis", in.rank(0) - 1);
+  const Shape local = without(in.shape(0), devices);
+  const Dimension part = floor_div(local[cut], in.shape(0)[devices]);
+  const std::vector<Expression> axes = d.variables(output_shape(in, infer_all_to_all));
+  std::vector<Expression> indices = axes;
+  const Expression device = axes[devices];
+  indices.erase(indices.begin() + static_cast<long>(devices));
+  const Dimension& from_each = joined == cut ? part : local[joined];
+  const Expression sender = d.floor_div(indices[joined], from_each);
+  indices[joined] = d.floor_mod(indices[joined], from_each);
+  indices[cut] = device * part + indices[cut];
+  indices.insert(indices.begin() + static_cast<long>(devices), sender);
+  d.output(axes, d.read(0, in.type(0), indices));
+  return std::move(d).finish();
 }
 
 Types infer_same_on_devices(const Instance& in) {
@@ -309,7 +324,8 @@ constexpr std::array reduce_examples = {
 constexpr std::array scatter_examples = {
     OperatorExample{"f32[2, 3, 4]", "axis=1; device_axis=0; reduction=\"sum\""}};
 constexpr std::array all_to_all_examples = {
-    OperatorExample{"f32[2, 3, 4]", "split_axis=1; concat_axis=0; device_axis=0"}};
+    OperatorExample{"f32[2, 3, 4]", "split_axis=1; concat_axis=0; device_axis=0"},
+    OperatorExample{"f32[2, 3, 4]", "split_axis=1; concat_axis=1; device_axis=0"}};
 constexpr std::array broadcast_examples = {
     OperatorExample{"f32[3, 2]", "root=1; device_axis=0"}};
 constexpr std::array permute_examples = {
@@ -335,7 +351,7 @@ constexpr std::array table = {
                    .attributes = all_to_all_attributes,
                    .flags = data_movement,
                    .infer = infer_all_to_all,
-                   .compose = compose_all_to_all,
+                   .define = define_all_to_all,
                    .examples = all_to_all_examples},
     OperatorRecord{.name = "Broadcast",
                    .summary = "on each device what one of them has",

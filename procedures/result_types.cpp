@@ -250,6 +250,24 @@ Types scattered(const Typing& t) {
   return {{given->data_type, std::move(shape)}};
 }
 
+/// Parts along one axis become parts along another one; the whole group takes part.
+Types exchanged(const Typing& t) {
+  const TensorType* given = t.known(0);
+  const std::int64_t cut = t.integer("split_axis", 0), joined = t.integer("concat_axis", 0),
+                     devices = t.integer("group_size", 0);
+  const auto is_axis = [&](std::int64_t axis) {
+    return axis >= 0 && axis < static_cast<std::int64_t>(given->rank());
+  };
+  if (given == nullptr || devices < 1 || !is_axis(cut) || !is_axis(joined)) return {};
+  Shape shape = *given->shape;
+  const auto part = exact_div(shape[static_cast<std::size_t>(cut)], Dimension(devices));
+  if (!part) return {};
+  shape[static_cast<std::size_t>(cut)] = *part;
+  Dimension& size = shape[static_cast<std::size_t>(joined)];
+  size = size * devices;
+  return {{given->data_type, std::move(shape)}};
+}
+
 /// The types of a batch normalization; in training statistics of channels come after the result.
 Types normalized_batch(const Typing& t) {
   const TensorType* given = t.known(0);
@@ -300,6 +318,7 @@ constexpr std::array rules = {
     ResultRule{"com.microsoft", "AllToAll", same_type},
     ResultRule{"lemma", "AllGather", gathered},
     ResultRule{"lemma", "AllReduce", same_type},
+    ResultRule{"lemma", "AllToAll", exchanged},
     ResultRule{"lemma", "Broadcast", same_type},
     ResultRule{"lemma", "Permute", same_type},
     ResultRule{"lemma", "ReduceScatter", scattered},

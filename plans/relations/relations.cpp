@@ -15,6 +15,9 @@ namespace {
 /// How far behind related values claims look for the value of the single-device graph, in operators.
 constexpr std::size_t most_operators_between = 16;
 constexpr std::size_t most_candidates = 24;
+/// So many claims that are not proved, and none that is between them, are the sign of a program that is wrong: from then
+/// on only values whose operands are all related are looked at.
+constexpr std::size_t most_failures_in_a_row = 40;
 
 class Search {
  public:
@@ -45,6 +48,7 @@ class Search {
   void relate(const Node& node, ValueId value) {
     const Leaves leaves = leaves_of(program_.graph, result_.of, value);
     if (leaves.related.empty() || leaves.is_too_large) return;
+    if (failures_in_a_row_ >= most_failures_in_a_row && !reads_related_only(node)) return;
     std::set<ValueId> tried;
     for (const ValueId candidate : candidates(node, value, leaves)) {
       if (!tried.insert(candidate).second) continue;
@@ -68,6 +72,7 @@ class Search {
       std::vector<std::size_t> proved;
       for (const Claim& claim : *asked) {
         const auto number = claims_.ask(claim);
+        failures_in_a_row_ = number ? 0 : failures_in_a_row_ + 1;
         if (!number) break;
         proved.push_back(*number);
       }
@@ -76,6 +81,12 @@ class Search {
       return true;
     }
     return false;
+  }
+
+  bool reads_related_only(const Node& node) const {
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId operand) {
+      return operand.is_none() || result_.of[operand.v];
+    });
   }
 
   /// What devices hold alike of all operands, they hold alike of the result, unless they exchange it.
@@ -171,6 +182,7 @@ class Search {
   const Program& program_;
   std::optional<Samples> samples_;
   Claims claims_;
+  std::size_t failures_in_a_row_ = 0;
   Relations result_;
   std::vector<std::vector<NodeId>> readers_;  // by value of the single-device graph
 };
