@@ -64,9 +64,8 @@ std::string values_text(const Graph& single, const plans::Program& program,
   for (const NodeId id : program.graph.live_nodes()) {
     const Node& node = program.graph.node(id);
     if (node.kind == NodeKind::constant) continue;
-    const std::string op = node.kind == NodeKind::input
-                               ? std::string("input")
-                               : std::string(program.graph.op(node).name);
+    const std::string op = node.kind == NodeKind::input ? std::string("input")
+                                                        : std::string(program.graph.op(node).name);
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
       const ValueId value = node.output(i);
       const auto& relation = relations.of[value.v];
@@ -105,8 +104,8 @@ std::vector<std::string> verdict_lines(const plans::Verification& verification) 
   if (verification.for_defined_inputs > 0)
     lines.emplace_back("some claims hold where no element is undefined (docs/semantics.md)");
   if (verification.divergence) {
-    lines.push_back(fmt::format("the first value that is none of them: {}",
-                                verification.divergence->where));
+    lines.push_back(
+        fmt::format("the first value that is none of them: {}", verification.divergence->where));
     for (const std::string& operand : verification.divergence->operands)
       lines.push_back(fmt::format("  reads {}", operand));
   }
@@ -137,12 +136,9 @@ Result<ExitCode> verify(const VerifyArguments& arguments) {
     std::cout << values_text(single.graph, program, verification.relations) << "\n";
   for (const std::string& line : verdict_lines(verification)) std::cout << printable(line) << "\n";
   switch (verification.verdict) {
-    case plans::Verdict::proved:
-      return ExitCode::done;
-    case plans::Verdict::refuted:
-      return ExitCode::check_failed;
-    case plans::Verdict::unknown:
-      break;
+    case plans::Verdict::proved: return ExitCode::done;
+    case plans::Verdict::refuted: return ExitCode::check_failed;
+    case plans::Verdict::unknown: break;
   }
   return ExitCode::some_models_failed;
 }

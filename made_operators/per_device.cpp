@@ -47,8 +47,7 @@ Result<Local> local_of(const Instance& in) {
   result.record = &record(operator_named(in.attributes.string(operator_attribute)));
   const std::int64_t axes = in.attributes.integer(axes_attribute);
   if (axes < 1 || axes > most_device_axes)
-    return bad_input(
-        fmt::format("device_axes {} is not between 1 and {}", axes, most_device_axes));
+    return bad_input(fmt::format("device_axes {} is not between 1 and {}", axes, most_device_axes));
   const auto count = static_cast<std::size_t>(axes);
   bool is_first = true;
   for (std::size_t i = 0; i < in.inputs.size(); ++i) {
@@ -196,14 +195,14 @@ Result<std::vector<ValueId>> compose_per_device(Graph& graph, const Instance& in
     const Node& node = alone.node(id);
     if (node.kind == NodeKind::input) continue;
     if (node.kind == NodeKind::constant) {
-      LEMMA_ASSIGN_OR_RETURN(values[node.output().v],
-                             on_each_device(graph, graph.add_constant(alone.constant(node)),
-                                            local.devices));
+      LEMMA_ASSIGN_OR_RETURN(
+          values[node.output().v],
+          on_each_device(graph, graph.add_constant(alone.constant(node)), local.devices));
       continue;
     }
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> copies,
-                           add_copy_of(alone, node, graph, local.devices,
-                                       operands_in(node, values)));
+    LEMMA_ASSIGN_OR_RETURN(
+        const std::vector<ValueId> copies,
+        add_copy_of(alone, node, graph, local.devices, operands_in(node, values)));
     for (std::uint32_t i = 0; i < node.output_count; ++i) values[node.output(i).v] = copies[i];
   }
   std::vector<ValueId> results;
@@ -251,8 +250,8 @@ void add_example(Texts& kept, const OperatorRecord& op) {
     values.push_back(fmt::format("{}={}", name, text(value)));
   kept.example_operands = fmt::format("{}", fmt::join(operands, "; "));
   kept.example_attributes = fmt::format("{}", fmt::join(values, "; "));
-  kept.examples.push_back({kept.example_operands, kept.example_attributes,
-                           static_cast<int>(example->output_count)});
+  kept.examples.push_back(
+      {kept.example_operands, kept.example_attributes, static_cast<int>(example->output_count)});
 }
 
 }  // namespace
@@ -278,8 +277,13 @@ std::optional<OperatorRecord> per_device_record(std::string_view name) {
   const auto local = find_operator(op);
   if (!local) return std::nullopt;
   const OperatorRecord& forward = record(*local);
-  Texts& kept = keep({std::string(name), fmt::format("{} on each device", op),
-                      fmt::format("\"{}\"", op), {}, {}, {}, {}});
+  Texts& kept = keep({std::string(name),
+                      fmt::format("{} on each device", op),
+                      fmt::format("\"{}\"", op),
+                      {},
+                      {},
+                      {},
+                      {}});
   add_example(kept, forward);
   for (AttributeSpecification attribute : forward.attributes) {
     // Axes are those of the tensors of one device, which the operator itself normalizes.

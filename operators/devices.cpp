@@ -120,15 +120,14 @@ Types infer_partition(const Instance& in) {
   LEMMA_ASSIGN_OR_RETURN(const std::size_t axis, place(in, "axis", in.rank(0)));
   LEMMA_ASSIGN_OR_RETURN(const std::size_t devices, place(in, "device_axis", in.rank(0) + 1));
   LEMMA_ASSIGN_OR_RETURN(
-      Shape shape,
-      partitioned(in, in.shape(0), axis, in.attributes.dimension("parts"), devices));
+      Shape shape, partitioned(in, in.shape(0), axis, in.attributes.dimension("parts"), devices));
   return std::vector<TensorType>{{in.type(0), std::move(shape)}};
 }
 Compose compose_partition(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
   Composer c(graph);
-  return c.outputs({partition(c, inputs[0], *place(in, "axis", in.rank(0)),
-                              in.attributes.dimension("parts"),
-                              *place(in, "device_axis", in.rank(0) + 1))});
+  return c.outputs(
+      {partition(c, inputs[0], *place(in, "axis", in.rank(0)), in.attributes.dimension("parts"),
+                 *place(in, "device_axis", in.rank(0) + 1))});
 }
 
 Types infer_combine(const Instance& in) {
@@ -139,8 +138,7 @@ Types infer_combine(const Instance& in) {
 }
 Compose compose_combine(Graph& graph, const Instance& in, std::span<const ValueId> inputs) {
   Composer c(graph);
-  return c.outputs(
-      {combine(c, inputs[0], *place(in, "axis", in.rank(0) - 1), *device_axis(in))});
+  return c.outputs({combine(c, inputs[0], *place(in, "axis", in.rank(0) - 1), *device_axis(in))});
 }
 
 Types infer_replicate(const Instance& in) {
@@ -206,8 +204,8 @@ Compose compose_reduce_scatter(Graph& graph, const Instance& in, std::span<const
   Composer c(graph);
   const std::size_t devices = *device_axis(in);
   const ValueId all = reduce(c, in, inputs[0], devices, false);
-  return c.outputs({partition(c, all, *place(in, "axis", in.rank(0) - 1), in.shape(0)[devices],
-                              devices)});
+  return c.outputs(
+      {partition(c, all, *place(in, "axis", in.rank(0) - 1), in.shape(0)[devices], devices)});
 }
 
 Types infer_all_to_all(const Instance& in) {
@@ -251,8 +249,8 @@ Types infer_broadcast(const Instance& in) {
   LEMMA_ASSIGN_OR_RETURN(const std::size_t devices, device_axis(in));
   const Dimension& root = in.attributes.dimension("root");
   if (!in.is_at_most(0, root) || !in.is_at_most(root + 1, in.shape(0)[devices]))
-    return bad_input(fmt::format("root {} is none of {} devices", root.text(),
-                                 in.shape(0)[devices].text()));
+    return bad_input(
+        fmt::format("root {} is none of {} devices", root.text(), in.shape(0)[devices].text()));
   return infer_same_on_devices(in);
 }
 
@@ -291,8 +289,8 @@ Types infer_permute(const Instance& in) {
 constexpr AttributeSpecification axis_attribute{"axis", AttributeKind::integer};
 constexpr AttributeSpecification parts_attribute{"parts", AttributeKind::dimension};
 constexpr AttributeSpecification devices_attribute{"device_axis", AttributeKind::integer, "0"};
-constexpr AttributeSpecification reduction_attribute{
-    "reduction", AttributeKind::string, "\"sum\"", AttributeRole::plain, reductions};
+constexpr AttributeSpecification reduction_attribute{"reduction", AttributeKind::string, "\"sum\"",
+                                                     AttributeRole::plain, reductions};
 
 constexpr std::array partition_attributes = {axis_attribute, parts_attribute, devices_attribute};
 constexpr std::array axis_attributes = {axis_attribute, devices_attribute};
@@ -315,9 +313,8 @@ constexpr std::array partition_examples = {
 constexpr std::array combine_examples = {OperatorExample{"f32[3, 2, 4]", "axis=0; device_axis=0"},
                                          OperatorExample{"f32[3, 2, 4]", "axis=1; device_axis=0"},
                                          OperatorExample{"f32[3, 2, 4]", "axis=1; device_axis=1"}};
-constexpr std::array replicate_examples = {
-    OperatorExample{"f32[3, 2]", "parts=4; device_axis=0"},
-    OperatorExample{"f32[3, 2]", "parts=4; device_axis=2"}};
+constexpr std::array replicate_examples = {OperatorExample{"f32[3, 2]", "parts=4; device_axis=0"},
+                                           OperatorExample{"f32[3, 2]", "parts=4; device_axis=2"}};
 constexpr std::array reduce_examples = {
     OperatorExample{"f32[3, 2]", "device_axis=0; reduction=\"sum\""},
     OperatorExample{"f32[3, 2]", "device_axis=1; reduction=\"max\""}};
@@ -326,8 +323,7 @@ constexpr std::array scatter_examples = {
 constexpr std::array all_to_all_examples = {
     OperatorExample{"f32[2, 3, 4]", "split_axis=1; concat_axis=0; device_axis=0"},
     OperatorExample{"f32[2, 3, 4]", "split_axis=1; concat_axis=1; device_axis=0"}};
-constexpr std::array broadcast_examples = {
-    OperatorExample{"f32[3, 2]", "root=1; device_axis=0"}};
+constexpr std::array broadcast_examples = {OperatorExample{"f32[3, 2]", "root=1; device_axis=0"}};
 constexpr std::array permute_examples = {
     OperatorExample{"f32[3, 2]", "shift=1; device_axis=0; ring=0"},
     OperatorExample{"f32[3, 2]", "shift=1; device_axis=0; ring=1"}};

@@ -58,9 +58,8 @@ class Lift {
     if (single == single_.outputs().end())
       return bad_input(fmt::format("the single-device model has no output '{}'", name));
     LEMMA_ASSIGN_OR_RETURN(const ValueId value, lifted(values));
-    LEMMA_ASSIGN_OR_RETURN(
-        Placement placement,
-        placement_of(name, single_.type(single->value), graph(0).type(values[0])));
+    LEMMA_ASSIGN_OR_RETURN(Placement placement, placement_of(name, single_.type(single->value),
+                                                             graph(0).type(values[0])));
     LEMMA_RETURN_IF_ERROR(program_.graph.add_output(name, value));
     program_.outputs.push_back({name, std::move(placement)});
     return {};
@@ -84,8 +83,8 @@ class Lift {
     const std::vector<Placement> possible =
         placements_between(*whole.shape, *local.shape, ranks_.mesh, {});
     if (possible.empty())
-      return bad_input(fmt::format("'{}' has the shape {} on a device, which is no part of {}", name,
-                                   lemma::text(*local.shape), lemma::text(*whole.shape)));
+      return bad_input(fmt::format("'{}' has the shape {} on a device, which is no part of {}",
+                                   name, lemma::text(*local.shape), lemma::text(*whole.shape)));
     if (possible.size() > 1)
       return bad_input(fmt::format(
           "how '{}' is placed can be told in {} ways by its shapes {} and {}: say it by --place",
@@ -162,18 +161,10 @@ class Lift {
     }
     Result<ValueId> value = internal_error("a node of no kind");
     switch (first.kind) {
-      case NodeKind::input:
-        value = input(values);
-        break;
-      case NodeKind::constant:
-        value = constant(values);
-        break;
-      case NodeKind::operation:
-        value = operation(values);
-        break;
-      case NodeKind::opaque:
-        value = collective(values);
-        break;
+      case NodeKind::input: value = input(values); break;
+      case NodeKind::constant: value = constant(values); break;
+      case NodeKind::operation: value = operation(values); break;
+      case NodeKind::opaque: value = collective(values); break;
     }
     if (!value) return tl::unexpected(value.error());
     program_.graph.suggest_name(*value, graph(0).suggested_name(values[0]));
@@ -192,8 +183,7 @@ class Lift {
                              Placement placement) {
     const auto key = std::pair(single, lemma::text(local) + text(placement, ranks_.mesh));
     if (const auto known = placed_.find(key); known != placed_.end()) return known->second;
-    LEMMA_ASSIGN_OR_RETURN(const ValueId value,
-                           program_.graph.add_input(name, distributed(local)));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId value, program_.graph.add_input(name, distributed(local)));
     program_.inputs.push_back({value, single, std::move(placement)});
     placed_.emplace(key, value);
     return value;
@@ -277,16 +267,16 @@ class Lift {
     }
     if (size == ranks_.mesh.device_count()) return all;
     if (matching.size() == 1) return matching;
-    return unsupported(fmt::format("{}: a group of {} devices is no axis of the mesh",
-                                   described(values), size));
+    return unsupported(
+        fmt::format("{}: a group of {} devices is no axis of the mesh", described(values), size));
   }
 
   Result<ValueId> collective(const RankValues& values) {
     std::vector<KeptNode> nodes;
     for (std::size_t rank = 0; rank < values.size(); ++rank) {
-      LEMMA_ASSIGN_OR_RETURN(
-          KeptNode node, KeptNode::read(graph(rank).opaque(producer(values, rank)),
-                                        ranks_.models[rank]->envelope));
+      LEMMA_ASSIGN_OR_RETURN(KeptNode node,
+                             KeptNode::read(graph(rank).opaque(producer(values, rank)),
+                                            ranks_.models[rank]->envelope));
       nodes.push_back(std::move(node));
       if (nodes.back().name() != nodes[0].name() ||
           !(nodes.back().attributes().values == nodes[0].attributes().values))

@@ -71,8 +71,7 @@ std::optional<PlacedWeight> Weights::find(const std::string& name,
       if ((candidate.name == name) != same_name) continue;
       const TensorType &whole = candidate.contents->type(), &local = ranks[0]->type();
       if (whole.data_type != local.data_type) continue;
-      for (const Placement& placement :
-           placements_between(*whole.shape, *local.shape, mesh_, {})) {
+      for (const Placement& placement : placements_between(*whole.shape, *local.shape, mesh_, {})) {
         bool fits = true;
         for (std::size_t rank = 0; fits && rank < ranks.size(); ++rank)
           fits = is_part(*ranks[rank], *candidate.contents,

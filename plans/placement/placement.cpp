@@ -72,14 +72,10 @@ std::int64_t Mesh::device_count() const {
 
 std::string_view name(Reduction reduction) {
   switch (reduction) {
-    case Reduction::max:
-      return "max";
-    case Reduction::min:
-      return "min";
-    case Reduction::mean:
-      return "mean";
-    case Reduction::sum:
-      break;
+    case Reduction::max: return "max";
+    case Reduction::min: return "min";
+    case Reduction::mean: return "mean";
+    case Reduction::sum: break;
   }
   return "sum";
 }
@@ -95,8 +91,7 @@ std::string text(const Placement& placement, const Mesh& mesh) {
     std::string what = "replicated";
     if (share.sharing == Sharing::parted) what = fmt::format("axis {} in parts", share.axis);
     if (share.sharing == Sharing::partial) what = fmt::format("partial {}", name(share.reduction));
-    parts.push_back(placement.size() == 1 ? what
-                                          : fmt::format("{}: {}", mesh.axes[i].name, what));
+    parts.push_back(placement.size() == 1 ? what : fmt::format("{}: {}", mesh.axes[i].name, what));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -107,8 +102,7 @@ Result<Shape> local_shape(const Shape& whole, const Placement& placement, const 
     if (placement[i].sharing != Sharing::parted) continue;
     const std::size_t axis = placement[i].axis;
     if (axis >= result.size())
-      return bad_input(
-          fmt::format("a tensor of the shape {} has no axis {}", text(whole), axis));
+      return bad_input(fmt::format("a tensor of the shape {} has no axis {}", text(whole), axis));
     const auto part = exact_div(result[axis], Dimension(mesh.axes[i].size));
     if (!part)
       return bad_input(fmt::format("axis {} of {} cannot be cut into {} equal parts", axis,
@@ -147,10 +141,9 @@ Result<ValueId> collect(Graph& graph, ValueId distributed, const Placement& plac
     const Share& share = placement[i];
     if (share.sharing == Sharing::parted) {
       LEMMA_ASSIGN_OR_RETURN(
-          result,
-          graph.add("Combine", {result},
-                    {{"axis", number(share.axis + i + partial_from(placement, i + 1))},
-                     {"device_axis", number(i)}}));
+          result, graph.add("Combine", {result},
+                            {{"axis", number(share.axis + i + partial_from(placement, i + 1))},
+                             {"device_axis", number(i)}}));
     } else if (share.sharing == Sharing::replicated) {
       LEMMA_ASSIGN_OR_RETURN(result, graph.add("Slice", {result},
                                                {{"starts", Shape{Dimension(0)}},
@@ -163,10 +156,10 @@ Result<ValueId> collect(Graph& graph, ValueId distributed, const Placement& plac
   for (std::size_t i = mesh.rank(); i-- > 0;) {
     if (placement[i].sharing != Sharing::partial) continue;
     const std::size_t before = partial_from(placement, 0) - partial_from(placement, i);
-    LEMMA_ASSIGN_OR_RETURN(
-        result, graph.add("Reduce", {result},
-                          {{"device_axis", number(before)},
-                           {"reduction", std::string(name(placement[i].reduction))}}));
+    LEMMA_ASSIGN_OR_RETURN(result,
+                           graph.add("Reduce", {result},
+                                     {{"device_axis", number(before)},
+                                      {"reduction", std::string(name(placement[i].reduction))}}));
   }
   return result;
 }

@@ -29,7 +29,7 @@ struct Mesh {
 enum class Sharing : std::uint8_t {
   replicated,  // every device has all of it
   parted,      // each device has its part along an axis of the tensor
-  partial,     // every device has a tensor of the whole's shape, and the whole is their sum (maximum, minimum, mean)
+  partial,  // every device has a tensor of the whole's shape, and the whole is their sum (maximum, minimum, mean)
 };
 enum class Reduction : std::uint8_t { sum, max, min, mean };
 

@@ -38,8 +38,8 @@ Result<Placement> parse_placement(std::string_view text, const Mesh& mesh, std::
     } else if (axis && *axis >= 0) {
       result.push_back({Sharing::parted, static_cast<std::size_t>(*axis)});
     } else {
-      return bad_input(fmt::format(
-          "{}: '{}' is neither an axis of the tensor nor 'replicated'", place, item));
+      return bad_input(
+          fmt::format("{}: '{}' is neither an axis of the tensor nor 'replicated'", place, item));
     }
   }
   if (result.size() != mesh.rank())

@@ -72,7 +72,8 @@ class Sides {
       if (known != wholes_.end())
         return unsupported("two values that have to be added up to the same one");
       LEMMA_ASSIGN_OR_RETURN(const ValueId parts, partial_input(relation));
-      LEMMA_ASSIGN_OR_RETURN(placed_[leaf], place(graph_, parts, relation.placement, program_.mesh));
+      LEMMA_ASSIGN_OR_RETURN(placed_[leaf],
+                             place(graph_, parts, relation.placement, program_.mesh));
       LEMMA_ASSIGN_OR_RETURN(wholes_[relation.single], reduced(parts, relation.placement));
       return {};
     }
@@ -107,10 +108,10 @@ class Sides {
     ValueId result = parts;
     for (const Share& share : placement)
       if (share.sharing == Sharing::partial) {
-        LEMMA_ASSIGN_OR_RETURN(
-            result, graph_.add("Reduce", {result},
-                               {{"device_axis", std::int64_t{0}},
-                                {"reduction", std::string(name(share.reduction))}}));
+        LEMMA_ASSIGN_OR_RETURN(result,
+                               graph_.add("Reduce", {result},
+                                          {{"device_axis", std::int64_t{0}},
+                                           {"reduction", std::string(name(share.reduction))}}));
       }
     return result;
   }
@@ -146,8 +147,7 @@ class Sides {
     }
     LEMMA_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
                            add_copy(graph_, node, node.attributes, std::move(operands)));
-    for (std::uint32_t i = 0; i < node.output_count; ++i)
-      known.emplace(node.output(i), outputs[i]);
+    for (std::uint32_t i = 0; i < node.output_count; ++i) known.emplace(node.output(i), outputs[i]);
     return outputs[from.output_index(value)];
   }
 
@@ -155,7 +155,8 @@ class Sides {
   const Program& program_;
   const std::vector<std::optional<Relation>>& relations_;
   Graph graph_;
-  std::map<ValueId, ValueId> wholes_, placed_;  // by value of the single-device graph, of the program
+  std::map<ValueId, ValueId> wholes_,
+      placed_;  // by value of the single-device graph, of the program
   std::vector<std::pair<const Constant*, ValueId>> constants_;
   std::size_t single_operators_ = 0;
 };

@@ -27,8 +27,7 @@ class Search {
     readers_.resize(single.value_count());
     for (const NodeId id : single.live_nodes())
       for (const ValueId operand : single.node(id).inputs)
-        if (!operand.is_none() &&
-            (readers_[operand.v].empty() || readers_[operand.v].back() != id))
+        if (!operand.is_none() && (readers_[operand.v].empty() || readers_[operand.v].back() != id))
           readers_[operand.v].push_back(id);
   }
 
@@ -66,8 +65,8 @@ class Search {
          placements_between(*whole.shape, local, program_.mesh, reductions(node, leaves))) {
       if (!is_possible(node, leaves, placement)) continue;
       if (samples_ && !samples_->may_be(value, candidate, placement)) continue;
-      const auto asked = placed_claims(single_, program_, result_.of, leaves,
-                                       {value, candidate, placement});
+      const auto asked =
+          placed_claims(single_, program_, result_.of, leaves, {value, candidate, placement});
       if (!asked) continue;
       std::vector<std::size_t> proved;
       for (const Claim& claim : *asked) {
@@ -84,9 +83,8 @@ class Search {
   }
 
   bool reads_related_only(const Node& node) const {
-    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId operand) {
-      return operand.is_none() || result_.of[operand.v];
-    });
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId operand) { return operand.is_none() || result_.of[operand.v]; });
   }
 
   /// What devices hold alike of all operands, they hold alike of the result, unless they exchange it.
@@ -158,7 +156,8 @@ class Search {
         latest.push_back(result_.of[leaf.v]->single);
     for (std::size_t step = 0; step < most_operators_between && !latest.empty(); ++step) {
       std::set<NodeId> readers;
-      for (const ValueId value : latest) readers.insert(readers_[value.v].begin(), readers_[value.v].end());
+      for (const ValueId value : latest)
+        readers.insert(readers_[value.v].begin(), readers_[value.v].end());
       latest.clear();
       for (const NodeId id : readers) {
         const Node& reader = single_.node(id);
@@ -189,8 +188,6 @@ class Search {
 
 }  // namespace
 
-Relations relate(const Graph& single, const Program& program) {
-  return Search(single, program)();
-}
+Relations relate(const Graph& single, const Program& program) { return Search(single, program)(); }
 
 }  // namespace lemma::plans

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/placement/placement.h"
 #include "plans/program.h"
 #include "plans/relations/claim.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -29,12 +30,12 @@ Result<Both> joined(const Graph& single, const Program& program) {
   both.single.assign(single.value_count(), ValueId::none());
   both.program.assign(program.graph.value_count(), ValueId::none());
   for (std::uint32_t i = 0; i < single.node_count(); ++i)
-    LEMMA_RETURN_IF_ERROR(copy_node(single, single.node(NodeId{i}), both.graph, both.single,
-                                    ValueNames::dropped));
+    LEMMA_RETURN_IF_ERROR(
+        copy_node(single, single.node(NodeId{i}), both.graph, both.single, ValueNames::dropped));
   for (const ProgramInput& input : program.inputs) {
-    LEMMA_ASSIGN_OR_RETURN(both.program[input.value.v],
-                           place(both.graph, both.single[input.single.v], input.placement,
-                                 program.mesh));
+    LEMMA_ASSIGN_OR_RETURN(
+        both.program[input.value.v],
+        place(both.graph, both.single[input.single.v], input.placement, program.mesh));
   }
   for (std::uint32_t i = 0; i < program.graph.node_count(); ++i) {
     const Node& node = program.graph.node(NodeId{i});
@@ -45,6 +46,25 @@ Result<Both> joined(const Graph& single, const Program& program) {
   return both;
 }
 
+/// Elements of a shape; infinite if they are not known.
+double elements_of(const Shape& shape) {
+  const auto sizes = constant_sizes(shape);
+  if (!sizes) return std::numeric_limits<double>::infinity();
+  double count = 1;
+  for (const std::int64_t size : *sizes) count *= static_cast<double>(size);
+  return count;
+}
+
+/// A product reads as many elements for each of its own as its operands have along an axis.
+double reads_for_each(const Graph& graph, const Node& node) {
+  std::int64_t longest = 1;
+  for (const ValueId operand : node.inputs)
+    if (!operand.is_none() && graph.type(operand).shape)
+      for (const Dimension& size : *graph.type(operand).shape)
+        if (size.is_constant()) longest = std::max(longest, size.offset());
+  return static_cast<double>(longest);
+}
+
 bool is_small_enough(const Graph& graph) {
   double elements = 0, operations = 0;
   for (const Node& node : graph.nodes()) {
@@ -52,19 +72,9 @@ bool is_small_enough(const Graph& graph) {
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
       const TensorType& type = graph.type(node.output(i));
       if (!type.shape) return false;
-      double count = 1;
-      for (const Dimension& size : *type.shape) {
-        if (!size.is_constant()) return false;
-        count *= static_cast<double>(size.offset());
-      }
+      const double count = elements_of(*type.shape);
       elements += count;
-      // A product reads as many elements for each of its own as its operands have along an axis.
-      double reads = 1;
-      for (const ValueId operand : node.inputs)
-        if (!operand.is_none() && graph.type(operand).shape)
-          for (const Dimension& size : *graph.type(operand).shape)
-            reads = std::max(reads, static_cast<double>(size.offset()));
-      operations += count * reads;
+      operations += count * reads_for_each(graph, node);
     }
   }
   return elements <= most_elements && operations <= most_operations;
@@ -78,8 +88,8 @@ std::vector<interpreter::NamedTensor> random_inputs(const Graph& graph) {
     interpreter::Sizes sizes;
     for (const Dimension& size : *type.shape) sizes.push_back(size.offset());
     const std::string& name = graph.input_name(node);
-    inputs.push_back({name, interpreter::random_tensor(type.data_type, sizes, 1,
-                                                       interpreter::stream_of(name))});
+    inputs.push_back(
+        {name, interpreter::random_tensor(type.data_type, sizes, 1, interpreter::stream_of(name))});
   }
   return inputs;
 }
@@ -142,8 +152,8 @@ bool Samples::may_be(ValueId value, ValueId single, const Placement& placement) 
   const bool partial = is_partial(placement);
   const auto input = graph.add_input("x", partial ? distributed->type() : whole->type());
   if (!input) return true;
-  const auto output = partial ? collect(graph, *input, placement, mesh_)
-                              : place(graph, *input, placement, mesh_);
+  const auto output =
+      partial ? collect(graph, *input, placement, mesh_) : place(graph, *input, placement, mesh_);
   if (!output || !graph.add_output("y", *output)) return false;
   const auto result = computed(graph, partial ? *distributed : *whole);
   return !result || are_close(partial ? *whole : *result, partial ? *result : *distributed);

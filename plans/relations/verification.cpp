@@ -18,9 +18,8 @@ std::string named(const Graph& graph, ValueId value) {
   if (node.kind == NodeKind::constant)
     return fmt::format("constant '{}'", graph.suggested_name(value));
   const OperatorRecord& op = graph.op(node);
-  const std::string_view name = made_operators::is_per_device(op)
-                                    ? record(made_operators::local_operator(op)).name
-                                    : op.name;
+  const std::string_view name =
+      made_operators::is_per_device(op) ? record(made_operators::local_operator(op)).name : op.name;
   const std::string& suggested = graph.suggested_name(value);
   return suggested.empty() ? fmt::format("{} (node {})", name, id.v)
                            : fmt::format("{} '{}'", name, suggested);
@@ -31,9 +30,8 @@ bool is_satisfied(const Graph& single, const Program& program, const Relations& 
   const auto& relation = relations.of[program.graph.outputs()[output].value.v];
   if (!relation || !(relation->placement == program.outputs[output].placement)) return false;
   const auto wanted =
-      std::find_if(single.outputs().begin(), single.outputs().end(), [&](const GraphOutput& o) {
-        return o.name == program.outputs[output].name;
-      });
+      std::find_if(single.outputs().begin(), single.outputs().end(),
+                   [&](const GraphOutput& o) { return o.name == program.outputs[output].name; });
   return wanted != single.outputs().end() && wanted->value == relation->single;
 }
 
@@ -42,8 +40,8 @@ std::string described(const Graph& single, const Program& program, const Relatio
   const auto& relation = relations.of[operand.v];
   const std::string name = named(program.graph, operand);
   if (!relation) return fmt::format("{}: no value of the single-device model", name);
-  return fmt::format("{}: {} of the single-device model, {}", name,
-                     named(single, relation->single), text(relation->placement, program.mesh));
+  return fmt::format("{}: {} of the single-device model, {}", name, named(single, relation->single),
+                     text(relation->placement, program.mesh));
 }
 
 /// Values behind which a related one stands are of no interest: what is computed from them is right.
@@ -95,12 +93,9 @@ std::optional<Divergence> divergence(const Graph& single, const Program& program
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::proved:
-      return "proved";
-    case Verdict::refuted:
-      return "refuted";
-    case Verdict::unknown:
-      break;
+    case Verdict::proved: return "proved";
+    case Verdict::refuted: return "refuted";
+    case Verdict::unknown: break;
   }
   return "unknown";
 }

@@ -26,7 +26,7 @@ struct Verification {
   std::size_t related = 0, values = 0;   // of the program's values, inputs left out
   std::optional<Divergence> divergence;  // unless it is proved
   std::string counterexample;            // refuted: what differs
-  std::string reason;                    // unknown: why nothing could be computed, if that was tried
+  std::string reason;  // unknown: why nothing could be computed, if that was tried
   /// Proofs that hold for inputs without undefined elements (no NaN, no overflow of an exponential).
   std::size_t for_defined_inputs = 0;
 };
