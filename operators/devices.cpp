@@ -279,6 +279,30 @@ Definition define_permute(const Instance& in) {
   return std::move(d).finish();
 }
 
+/// Each device keeps its own part of what it has.
+Types infer_own_part(const Instance& in) {
+  LEMMA_RETURN_IF_ERROR(require_rank(in, 0, 2));
+  LEMMA_ASSIGN_OR_RETURN(const std::size_t devices, device_axis(in));
+  LEMMA_ASSIGN_OR_RETURN(const std::size_t axis, place(in, "axis", in.rank(0) - 1));
+  const Dimension& count = in.shape(0)[devices];
+  Shape shape = without(in.shape(0), devices);
+  LEMMA_ASSIGN_OR_RETURN(shape[axis], part_of(in, shape[axis], count));
+  return std::vector<TensorType>{{in.type(0), with(std::move(shape), devices, count)}};
+}
+
+Definition define_own_part(const Instance& in) {
+  DefinitionBuilder d;
+  const std::size_t devices = *device_axis(in);
+  std::size_t axis = *place(in, "axis", in.rank(0) - 1);
+  if (axis >= devices) ++axis;
+  const Shape shape = output_shape(in, infer_own_part);
+  const std::vector<Expression> axes = d.variables(shape);
+  std::vector<Expression> indices = axes;
+  indices[axis] = axes[devices] * shape[axis] + axes[axis];
+  d.output(axes, d.read(0, in.type(0), indices));
+  return std::move(d).finish();
+}
+
 Types infer_permute(const Instance& in) {
   LEMMA_RETURN_IF_ERROR(require_type(in, 0, TypeSet::wide));
   return infer_same_on_devices(in);
@@ -310,6 +334,8 @@ constexpr std::array partition_examples = {
     OperatorExample{"f32[6, 4]", "axis=0; parts=3; device_axis=0"},
     OperatorExample{"f32[6, 4]", "axis=1; parts=2; device_axis=0"},
     OperatorExample{"f32[6, 4]", "axis=1; parts=2; device_axis=1"}};
+constexpr std::array own_part_examples = {OperatorExample{"f32[2, 6, 4]", "axis=0; device_axis=0"},
+                                          OperatorExample{"f32[6, 2, 4]", "axis=1; device_axis=1"}};
 constexpr std::array combine_examples = {OperatorExample{"f32[3, 2, 4]", "axis=0; device_axis=0"},
                                          OperatorExample{"f32[3, 2, 4]", "axis=1; device_axis=0"},
                                          OperatorExample{"f32[3, 2, 4]", "axis=1; device_axis=1"}};
@@ -363,6 +389,13 @@ constexpr std::array table = {
                    .infer = infer_combine,
                    .compose = compose_combine,
                    .examples = combine_examples},
+    OperatorRecord{.name = "OwnPart",
+                   .summary = "on each device its part of what it has, cut along an axis",
+                   .attributes = axis_attributes,
+                   .flags = data_movement,
+                   .infer = infer_own_part,
+                   .define = define_own_part,
+                   .examples = own_part_examples},
     OperatorRecord{.name = "Partition",
                    .summary = "a part of a tensor for each device, cut along an axis",
                    .attributes = partition_attributes,

@@ -16,6 +16,8 @@ Result<Graph> as_one_graph(const Graph& single, const Program& program) {
   }
   std::vector<ValueId> values(program.graph.value_count(), ValueId::none());
   for (const ProgramInput& input : program.inputs) {
+    if (is_partial(input.placement))
+      return unsupported("an input of a program that has to be added up is not determined by it");
     ValueId& whole = wholes[input.single.v];
     if (whole.is_none()) {
       const Constant* constant = single.constant_of(input.single);

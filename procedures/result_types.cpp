@@ -320,6 +320,7 @@ constexpr std::array rules = {
     ResultRule{"lemma", "AllReduce", same_type},
     ResultRule{"lemma", "AllToAll", exchanged},
     ResultRule{"lemma", "Broadcast", same_type},
+    ResultRule{"lemma", "OwnPart", scattered},
     ResultRule{"lemma", "Permute", same_type},
     ResultRule{"lemma", "ReduceScatter", scattered},
 };

@@ -312,7 +312,7 @@ class Lift {
     const std::string name = node.name();
     if (name == "AllReduce" || name == "ReduceScatter")
       attributes.set("reduction", given.string("reduction", "sum"));
-    if (name == "AllGather" || name == "ReduceScatter") {
+    if (name == "AllGather" || name == "OwnPart" || name == "ReduceScatter") {
       attributes.set("axis", axis_of("axis"));
     } else if (name == "AllToAll") {
       attributes.set("split_axis", axis_of("split_axis"));

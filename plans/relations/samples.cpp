@@ -120,6 +120,9 @@ std::optional<Tensor> computed(const Graph& graph, const Tensor& input) {
 }  // namespace
 
 std::optional<Samples> Samples::compute(const Graph& single, const Program& program) {
+  // What is to be added up may be anything that adds up to the whole.
+  for (const ProgramInput& input : program.inputs)
+    if (is_partial(input.placement)) return std::nullopt;
   auto both = joined(single, program);
   if (!both || !is_small_enough(both->graph)) return std::nullopt;
   Graph& graph = both->graph;
