@@ -6,6 +6,7 @@
 
 #include "plans/choice/fronts.h"
 #include "plans/choice/improve.h"
+#include "plans/choice/layers.h"
 #include "plans/choice/prices.h"
 #include "plans/choice/search.h"
 
@@ -14,6 +15,9 @@ namespace lemma::choice {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// Of larger problems a layer has too many states anyway.
+constexpr std::size_t most_layer_variables = 5'000;
 
 class Chooser {
  public:
@@ -33,16 +37,22 @@ class Chooser {
     if (elimination.is_exact && is_solved_by_fronts(values)) return std::move(outcome_);
     if (model().room.empty()) {
       improve();
+      if (is_solved_by_layers(elimination, 0)) return std::move(outcome_);
       return searched(elimination, 0);
     }
     const PriceOutcome priced = bound_by_prices(model(), {options_.price_rounds, elimination_});
     if (priced.bound == infinite) return impossible();
     outcome_.bound = std::max(outcome_.bound, priced.bound);
     if (priced.values) take(*priced.values);
+    prices_ = priced.prices;
     improve();
-    const Elimination with_prices =
-        eliminated(model(), priced_seconds(model(), priced.prices), elimination_);
-    return searched(with_prices, price_of_room(model(), priced.prices));
+    const std::vector<std::vector<double>> seconds = priced_seconds(model(), priced.prices);
+    const double price = price_of_room(model(), priced.prices);
+    EliminationOptions in_order = elimination_;
+    in_order.order = order_by_moments(model());
+    if (is_solved_by_layers(eliminated(model(), seconds, in_order), price))
+      return std::move(outcome_);
+    return searched(eliminated(model(), seconds, elimination_), price);
   }
 
  private:
@@ -55,7 +65,10 @@ class Chooser {
   }
 
   void improve() {
-    if (is_known()) take(improved(model(), values_, {options_.improve_rounds, 24, 2'000}));
+    ImproveOptions options;
+    options.rounds = options_.improve_rounds;
+    options.prices = prices_;
+    if (is_known()) take(improved(model(), values_, options));
   }
 
   Outcome impossible() {
@@ -93,6 +106,16 @@ class Chooser {
     return true;
   }
 
+  bool is_solved_by_layers(const Elimination& elimination, double price) {
+    if (model().variables() > most_layer_variables) return false;
+    const LayerOutcome layers =
+        best_by_layers(model(), elimination, price, seconds_, {options_.most_layer_states});
+    if (!layers.is_complete) return false;
+    if (layers.values) take(*layers.values);
+    outcome_ = is_known() ? finished(Method::layers) : impossible();
+    return true;
+  }
+
   Outcome searched(const Elimination& elimination, double price) {
     const SearchOutcome search_outcome =
         search(model(), elimination, price, seconds_, {options_.most_states});
@@ -110,6 +133,7 @@ class Chooser {
   Merged merged_;
   EliminationOptions elimination_;
   Outcome outcome_;
+  std::vector<double> prices_;
   Values values_;
   double seconds_ = infinite;
 };
@@ -120,6 +144,7 @@ std::string_view name(Method method) {
   switch (method) {
     case Method::elimination: return "elimination";
     case Method::fronts: return "fronts";
+    case Method::layers: return "layers";
     case Method::branch_and_bound: return "branch and bound";
     case Method::local_search: return "local search";
   }

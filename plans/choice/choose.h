@@ -11,6 +11,7 @@ namespace lemma::choice {
 enum class Method : std::uint8_t {
   elimination,       // dynamic programming
   fronts,            // the same, with memory
+  layers,            // all choices of the first variables that are not useless
   branch_and_bound,  // all was looked at
   local_search,      // not all was
 };
@@ -20,6 +21,7 @@ std::string_view name(Method method);
 struct ChooseOptions {
   std::size_t most_entries = std::size_t{1} << 16U;  // of tables
   std::uint64_t most_points = 3'000'000;             // of fronts
+  std::uint64_t most_layer_states = 400'000;         // of layers
   std::uint64_t most_states = 200'000;               // of branch and bound
   int price_rounds = 40;
   int improve_rounds = 300;

@@ -79,6 +79,8 @@ class Eliminator {
     for (const Pair& pair : model_.pairs)
       add_table(
           {{pair.first, pair.second}, strides_of(model_, {pair.first, pair.second}), pair.seconds});
+    for (const VariableNumber variable : options_.order) eliminate(variable);
+    if (!options_.order.empty()) return std::move(result_);
     for (VariableNumber variable = 0; variable < model_.variables(); ++variable)
       sizes_[variable] = joined_size(variable), queue_.emplace(sizes_[variable], variable);
     while (!queue_.empty()) {
@@ -256,6 +258,7 @@ void Eliminator::eliminate(VariableNumber variable) {
   }
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  if (!options_.order.empty()) return;
   for (const VariableNumber other : touched) update(other);
 }
 

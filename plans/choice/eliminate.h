@@ -42,6 +42,8 @@ struct EliminationOptions {
   /// After so many entries in all, only tables of `few_entries` are made.
   std::uint64_t most_work = 200'000'000;
   std::size_t few_entries = std::size_t{1} << 10U;
+  /// In which variables are eliminated; empty: what needs the smallest tables is first.
+  std::vector<VariableNumber> order = {};
 };
 
 /// `seconds` replaces those of the model for single variables.

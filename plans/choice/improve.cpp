@@ -5,7 +5,8 @@
 #include <limits>
 #include <random>
 
-#include "plans/choice/search.h"
+#include "plans/choice/layers.h"
+#include "plans/choice/prices.h"
 
 namespace lemma::choice {
 
@@ -169,15 +170,16 @@ std::vector<VariableNumber> variables_around(const State& state, VariableNumber 
 /// The problem of some variables, where all others keep their values.
 class Part {
  public:
-  Part(const State& state, std::vector<VariableNumber> variables)
+  Part(const State& state, std::vector<VariableNumber> variables, const std::vector<double>& prices)
       : state_(state), variables_(std::move(variables)) {
     for (const VariableNumber variable : variables_)
       model_.seconds.push_back(state.model().seconds[variable]);
     model_.usages.resize(variables_.size());
     add_pairs();
-    add_memory();
+    add_memory(prices);
   }
   const Model& model() const { return model_; }
+  const std::vector<double>& prices() const { return prices_; }
   Values values() const {
     Values values;
     for (const VariableNumber variable : variables_) values.push_back(state_.values()[variable]);
@@ -206,7 +208,7 @@ class Part {
   }
 
   /// Moments between which nothing of the part comes or goes are one, with the least room of them.
-  void add_memory() {
+  void add_memory(const std::vector<double>& prices) {
     std::vector<std::uint32_t> ends;
     for (const VariableNumber variable : variables_)
       for (const Usage& usage : state_.model().usages[variable])
@@ -228,8 +230,12 @@ class Part {
       }
     for (std::size_t number = 0; number + 1 < ends.size(); ++number) {
       Bytes room = std::numeric_limits<Bytes>::max();
-      for (std::uint32_t moment = ends[number]; moment < ends[number + 1]; ++moment)
+      double price = 0;
+      for (std::uint32_t moment = ends[number]; moment < ends[number + 1]; ++moment) {
         room = std::min(room, state_.model().room[moment] + own[moment] - state_.memory()[moment]);
+        price += prices.empty() ? 0 : prices[moment];
+      }
+      prices_.push_back(price);
       model_.room.push_back(room);
     }
   }
@@ -237,16 +243,20 @@ class Part {
   const State& state_;
   std::vector<VariableNumber> variables_;
   Model model_;
+  std::vector<double> prices_;
 };
 
 void improve_part(State& state, const std::vector<VariableNumber>& variables,
                   const ImproveOptions& options) {
-  const Part part(state, variables);
+  const Part part(state, variables, options.prices);
+  const double price = price_of_room(part.model(), part.prices());
   const Elimination elimination =
-      eliminated(part.model(), part.model().seconds, {std::size_t{1} << 12U, 10'000'000, 1024});
+      eliminated(part.model(), priced_seconds(part.model(), part.prices()),
+                 {std::size_t{1} << 12U, 10'000'000, 1024, order_by_moments(part.model())});
   const double known = seconds_of(part.model(), part.values());
-  if (!(elimination.bound < known * (1 - 1e-9))) return;
-  const SearchOutcome outcome = search(part.model(), elimination, 0, known, {options.most_states});
+  if (!(elimination.bound - price < known * (1 - 1e-9))) return;
+  const LayerOutcome outcome =
+      best_by_layers(part.model(), elimination, price, known, {options.most_states});
   if (!outcome.values) return;
   for (std::size_t at = 0; at < variables.size(); ++at)
     state.set(variables[at], (*outcome.values)[at]);
@@ -289,10 +299,20 @@ Values improved(const Model& model, Values values, const ImproveOptions& options
   State state(model, std::move(values));
   improve_steps(state);
   if (model.variables() == 0) return state.values();
+  std::vector<VariableNumber> order = order_by_moments(model);
   std::mt19937 random(1);
   for (int round = 0; round < options.rounds; ++round) {
-    const auto start = static_cast<VariableNumber>(random() % model.variables());
-    improve_part(state, variables_around(state, start, options.variables, random), options);
+    const std::size_t start = random() % model.variables();
+    if (round % 2 == 0) {
+      const auto around = static_cast<VariableNumber>(start);
+      improve_part(state, variables_around(state, around, options.variables, random), options);
+      continue;
+    }
+    const std::size_t end = std::min(start + options.variables, order.size());
+    std::vector<VariableNumber> window(order.begin() + static_cast<std::ptrdiff_t>(start),
+                                       order.begin() + static_cast<std::ptrdiff_t>(end));
+    std::sort(window.begin(), window.end());
+    improve_part(state, window, options);
   }
   improve_steps(state);
   return state.values();

@@ -47,7 +47,7 @@ void expect_best(const Problem& problem, const Outcome& outcome) {
 }
 
 TEST(Choose, EqualsAllChoicesOfRandomProblems) {
-  int methods[4] = {0, 0, 0, 0}, impossible = 0;
+  int methods[5] = {0, 0, 0, 0, 0}, impossible = 0;
   for (const Problem& problem : small_problems(1, 600)) {
     const Outcome outcome = choose(problem);
     expect_best(problem, outcome);
@@ -58,18 +58,28 @@ TEST(Choose, EqualsAllChoicesOfRandomProblems) {
   EXPECT_GT(impossible, 20);
 }
 
-TEST(Choose, EqualsAllChoicesWithoutFrontsAndWithSmallTables) {
+TEST(Choose, EqualsAllChoicesByLayersAndByBranchAndBound) {
   ChooseOptions options;
   options.most_points = 0;
   options.most_entries = 6;
-  for (const Problem& problem : small_problems(2, 300))
-    expect_best(problem, choose(problem, options));
+  for (const std::uint64_t most_layer_states : {400'000, 0}) {
+    options.most_layer_states = most_layer_states;
+    int with_it = 0;
+    for (const Problem& problem : small_problems(2, 200)) {
+      const Outcome outcome = choose(problem, options);
+      expect_best(problem, outcome);
+      const Method method = most_layer_states > 0 ? Method::layers : Method::branch_and_bound;
+      with_it += outcome.method == method ? 1 : 0;
+    }
+    EXPECT_GT(with_it, 50);
+  }
 }
 
 TEST(Choose, BoundsHoldWhereTheSearchIsCutOff) {
   ChooseOptions options;
   options.most_points = 0;
   options.most_entries = 4;
+  options.most_layer_states = 0;
   options.most_states = 3;
   options.improve_rounds = 0;
   int cut_off = 0;
@@ -138,7 +148,7 @@ TEST(Improve, KeepsTheMemoryAndNeverTakesMore) {
     const auto fitting = repaired(model, values);
     if (!fitting) continue;
     EXPECT_TRUE(fits(model, *fitting));
-    const Values after = improved(model, *fitting, {5, 3, 100});
+    const Values after = improved(model, *fitting, {5, 3, 100, {}});
     EXPECT_TRUE(fits(model, after));
     EXPECT_TRUE(is_allowed(problem, merged_problem.choice_of(after)));
     EXPECT_LE(seconds_of(model, after), seconds_of(model, *fitting));
@@ -158,6 +168,7 @@ TEST(Choose, LargeProblemsAreTheSameTwiceAndNearTheirBounds) {
   const Problem problem = random_problem(random, options);
   ChooseOptions few;
   few.most_entries = 4096;
+  few.most_layer_states = 1'000;
   few.most_states = 20'000;
   few.improve_rounds = 60;
   few.price_rounds = 15;
