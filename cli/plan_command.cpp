@@ -1,18 +1,28 @@
 #include <iostream>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
+#include "cli/memory_limit.h"
+#include "cli/number_check.h"
+#include "costmodel/device.h"
 #include "frontend_onnx/import.h"
 #include "outputs/files.h"
+#include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
+#include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
+#include "plans/planner/planner.h"
 #include "plans/relations/verification.h"
 #include "programs/shape_option.h"
 #include "report/table.h"
+#include "rule_language/rule_database.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 
@@ -29,8 +39,22 @@ Result<plans::Mesh> mesh_of(const VerifyArguments& arguments) {
   return plans::Mesh{{{"devices", static_cast<std::int64_t>(arguments.ranks.size())}}};
 }
 
+bool is_plan_file(const std::string& file) { return file.ends_with(".json"); }
+
+Result<plans::Program> program_of_plan(const std::string& file, const OnnxModel& single) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
+  LEMMA_ASSIGN_OR_RETURN(const plans::PlanChoice choice,
+                         plans::read_plan(text, single.graph, file));
+  return plans::partitioned(single.graph, choice);
+}
+
 Result<plans::Program> program_of(const VerifyArguments& arguments, const OnnxModel& single,
                                   const ImportOptions& reading) {
+  if (arguments.ranks.size() == 1 && is_plan_file(arguments.ranks[0])) {
+    if (!arguments.mesh.empty() || !arguments.placements.empty())
+      return bad_input("a plan says what --mesh and --place say: leave these out");
+    return program_of_plan(arguments.ranks[0], single);
+  }
   LEMMA_ASSIGN_OR_RETURN(plans::Mesh mesh, mesh_of(arguments));
   std::vector<OnnxModel> models;
   for (const std::string& file : arguments.ranks) {
@@ -119,7 +143,12 @@ std::vector<std::string> verdict_lines(const plans::Verification& verification) 
 Result<ExitCode> verify(const VerifyArguments& arguments) {
   FilePlan plan;
   read_model(plan, arguments.single);
-  for (const std::string& rank : arguments.ranks) read_model(plan, rank, "a rank's model");
+  for (const std::string& rank : arguments.ranks) {
+    if (is_plan_file(rank))
+      plan.reads(rank, "the plan");
+    else
+      read_model(plan, rank, "a rank's model");
+  }
   plan.writes(arguments.claims, "--claims");
   LEMMA_RETURN_IF_ERROR(plan.check());
   ImportOptions reading;
@@ -152,7 +181,7 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
       ->required();
   command
       ->add_option("ranks", arguments->ranks,
-                   "ONNX file of each rank, in order, or one for all of them")
+                   "ONNX file of each rank, in order, or one for all of them; or a plan (.json)")
       ->required();
   command->add_option("--mesh", arguments->mesh,
                       "names and sizes of the axes of devices, as data=2,tensor=4; otherwise one "
@@ -173,11 +202,132 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
   });
 }
 
+struct MakeArguments {
+  std::string model, cluster, mesh, output, claims, memory_limit;
+  std::vector<std::string> shapes;
+  std::uint64_t hosts = 0;
+};
+
+Result<clusters::Mesh> mesh_of(const clusters::Cluster& cluster, const std::string& name) {
+  if (!name.empty()) return clusters::mesh_of(cluster, name);
+  if (cluster.meshes.empty())
+    return bad_input(fmt::format("the cluster '{}' has no mesh", cluster.name));
+  return cluster.meshes.front();
+}
+
+/// How many nodes have their outputs placed so.
+std::string placements_text(const Graph& graph, const plans::PlanChoice& choice) {
+  using Align = Table::Align;
+  Table table({"operator", "nodes", "reads", "gives"},
+              {Align::left, Align::right, Align::left, Align::left});
+  std::map<std::vector<std::string>, std::size_t> counts;
+  for (const auto& [id, placements] : choice.nodes) {
+    std::vector<std::string> reads, gives;
+    for (const plans::Placement& read : placements.reads)
+      reads.push_back(plans::text(read, choice.mesh));
+    for (const plans::Placement& given : placements.gives)
+      gives.push_back(plans::text(given, choice.mesh));
+    ++counts[{std::string(graph.op(graph.node(id)).name), fmt::format("{}", fmt::join(reads, "; ")),
+              fmt::format("{}", fmt::join(gives, "; "))}];
+  }
+  for (const auto& [row, count] : counts)
+    table.add({row[0], fmt::format("{}", count), row[1], row[2]});
+  return table.text();
+}
+
+Result<ExitCode> make(const MakeArguments& arguments) {
+  FilePlan plan;
+  read_model(plan, arguments.model);
+  plan.writes(arguments.output, "-o");
+  plan.writes(arguments.claims, "--claims");
+  LEMMA_RETURN_IF_ERROR(plan.check());
+  LEMMA_ASSIGN_OR_RETURN(const auto file, cluster_file(arguments.cluster));
+  LEMMA_ASSIGN_OR_RETURN(
+      const clusters::Cluster cluster,
+      clusters::load_cluster(
+          file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
+  plans::PlannerRequest request;
+  LEMMA_ASSIGN_OR_RETURN(request.mesh, mesh_of(cluster, arguments.mesh));
+  LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
+  const OperatorCosts costs(priced_by_roofline(std::move(device)));
+  request.costs = &costs;
+  request.memory_limit = arguments.memory_limit.empty()
+                             ? static_cast<choice::Bytes>(cluster.devices.front().memory_bytes)
+                             : static_cast<choice::Bytes>(bytes_of(arguments.memory_limit));
+  ImportOptions reading;
+  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
+  LEMMA_ASSIGN_OR_RETURN(const plans::Planned planned, plans::plan_for(model.graph, request));
+  LEMMA_ASSIGN_OR_RETURN(const plans::Program program,
+                         plans::partitioned(model.graph, planned.choice));
+  const plans::Verification verification = plans::verify(model.graph, program);
+  if (verification.verdict != plans::Verdict::proved) {
+    for (const std::string& line : verdict_lines(verification))
+      std::cerr << printable(line) << "\n";
+    return internal_error("the plan that was made is not proved, and not written");
+  }
+  LEMMA_RETURN_IF_ERROR(
+      write_file_atomically(arguments.output, plans::plan_text(model.graph, planned.choice)));
+  if (!arguments.claims.empty())
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(arguments.claims, claims_text(verification.relations)));
+  std::cout << placements_text(model.graph, planned.choice) << "\n";
+  std::cout << printable(fmt::format(
+                   "{} of computing and {} of communicating, {} on one device; {} bytes on a "
+                   "device; {} (predicted for {})",
+                   duration_text(planned.computing), duration_text(planned.communicating),
+                   duration_text(planned.on_one_device),
+                   with_prefix(static_cast<double>(planned.outcome.peak)),
+                   planned.outcome.is_optimal()
+                       ? std::string("the best of the ways that were found")
+                       : fmt::format("at most {:.1f}% above the best of the ways that were found",
+                                     100 * planned.outcome.gap()),
+                   cluster.name))
+            << "\n";
+  std::cout << printable(
+                   fmt::format("the plan is proved to be the model, by {} claims; written to {}",
+                               proved_claims(verification.relations), arguments.output))
+            << "\n";
+  return ExitCode::done;
+}
+
+void add_make(CLI::App& plan_command, ExitCode& exit_code) {
+  auto* command = plan_command.add_subcommand(
+      "make", "choose how a model is split over the devices of a cluster, and prove the plan");
+  auto arguments = std::make_shared<MakeArguments>();
+  command->add_option("model", arguments->model, "ONNX file")->required();
+  command
+      ->add_option("--cluster", arguments->cluster,
+                   "the cluster: a name, or the file of a description")
+      ->required();
+  command
+      ->add_option("--hosts", arguments->hosts,
+                   "hosts of the cluster, where its description leaves them open")
+      ->check(check_positive);
+  command->add_option("--mesh", arguments->mesh,
+                      "name of a mesh of the cluster; otherwise its first one");
+  command->add_option("-o,--output", arguments->output, "file for the plan, JSON")->required();
+  command
+      ->add_option("--memory-limit", arguments->memory_limit,
+                   "bytes of a device, as 64M; otherwise what its description says")
+      ->check(check_memory_limit);
+  command->add_option("--shape", arguments->shapes,
+                      "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
+  command->add_option("--claims", arguments->claims,
+                      "file for the claims that prove the plan, as rules");
+  command->callback([arguments, &exit_code] {
+    const auto code = make(*arguments);
+    exit_code = code ? *code : report_error(code.error());
+  });
+}
+
 }  // namespace
 
 void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("plan", "programs over many devices");
   command->require_subcommand(1);
+  add_make(*command, exit_code);
   add_verify(*command, exit_code);
 }
 
