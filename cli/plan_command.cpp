@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -12,9 +14,13 @@
 #include "cli/number_check.h"
 #include "costmodel/device.h"
 #include "frontend_onnx/import.h"
+#include "interpreter/random.h"
+#include "interpreter/run.h"
 #include "outputs/files.h"
 #include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
+#include "plans/on_ranks/rank_program.h"
+#include "plans/on_ranks/thread_ranks.h"
 #include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
 #include "plans/planner/planner.h"
@@ -322,6 +328,126 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
   });
 }
 
+struct RunPlanArguments {
+  std::string model, plan;
+  std::vector<std::string> shapes;
+  std::uint64_t seed = 0;
+};
+
+/// Random inputs of the model, by name.
+Result<std::vector<interpreter::NamedTensor>> drawn_inputs(const Graph& graph, std::uint64_t seed) {
+  std::vector<interpreter::NamedTensor> inputs;
+  for (const NodeId id : graph.inputs()) {
+    const Node& node = graph.node(id);
+    const TensorType& type = graph.type(node.output());
+    const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
+    const std::string& name = graph.input_name(node);
+    if (!sizes)
+      return bad_input(
+          fmt::format("input '{}' has sizes that are not known: fix them by --shape", name));
+    inputs.push_back({name, interpreter::random_tensor(type.data_type, *sizes, seed,
+                                                       interpreter::stream_of(name))});
+  }
+  return inputs;
+}
+
+/// What a rank has of the inputs and weights.
+Result<std::vector<interpreter::Tensor>> inputs_of_rank(
+    const Graph& single, const plans::Program& program,
+    const std::vector<interpreter::NamedTensor>& inputs, std::size_t rank) {
+  std::vector<interpreter::Tensor> result;
+  for (const plans::ProgramInput& input : program.inputs) {
+    interpreter::Tensor whole;
+    const Node& node = single.node(single.producer(input.single));
+    if (node.kind == NodeKind::constant) {
+      whole = interpreter::Tensor::of(single.constant(node));
+    } else {
+      for (const interpreter::NamedTensor& given : inputs)
+        if (given.name == single.input_name(node)) whole = given.value;
+    }
+    LEMMA_ASSIGN_OR_RETURN(interpreter::Tensor part,
+                           plans::part_of(whole, input.placement, program.mesh, rank));
+    result.push_back(std::move(part));
+  }
+  return result;
+}
+
+/// The largest difference from what one device computes, relative to the largest element, over all outputs.
+double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual) {
+  const std::vector<double> x = expected.reals(), y = actual.reals();
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    largest = std::max(largest, std::abs(x[i]));
+    difference = std::max(difference, std::abs(x[i] - y[i]));
+  }
+  return largest > 0 ? difference / largest : difference;
+}
+
+Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
+  FilePlan files;
+  read_model(files, arguments.model);
+  files.reads(arguments.plan, "the plan");
+  LEMMA_RETURN_IF_ERROR(files.check());
+  ImportOptions reading;
+  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
+  LEMMA_ASSIGN_OR_RETURN(const plans::Program program, program_of_plan(arguments.plan, model));
+  LEMMA_ASSIGN_OR_RETURN(const auto inputs, drawn_inputs(model.graph, arguments.seed));
+  const auto ranks = static_cast<std::size_t>(program.mesh.device_count());
+  std::vector<std::vector<interpreter::Tensor>> outputs(ranks);
+  std::vector<std::uint64_t> bytes(ranks), messages(ranks);
+  LEMMA_RETURN_IF_ERROR(plans::run_as_threads(ranks, [&](plans::Communicator& communicator) {
+    const std::size_t rank = communicator.rank();
+    auto own = inputs_of_rank(model.graph, program, inputs, rank);
+    if (!own) return Result<void>(tl::unexpected(own.error()));
+    const auto rank_program = plans::rank_program(program, rank);
+    if (!rank_program) return Result<void>(tl::unexpected(rank_program.error()));
+    auto results =
+        plans::run_rank(*rank_program, std::move(*own), plans::interpreter_engine(1), communicator);
+    if (!results) return Result<void>(tl::unexpected(results.error()));
+    outputs[rank] = std::move(*results);
+    bytes[rank] = communicator.bytes_sent();
+    messages[rank] = communicator.messages();
+    return Result<void>();
+  }));
+  LEMMA_ASSIGN_OR_RETURN(const auto expected, interpreter::run(model.graph, inputs));
+  double difference = 0;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    std::vector<interpreter::Tensor> parts;
+    for (const auto& own : outputs) parts.push_back(own[i]);
+    LEMMA_ASSIGN_OR_RETURN(const interpreter::Tensor whole,
+                           plans::whole_of(parts, program.outputs[i].placement, program.mesh));
+    difference = std::max(difference, largest_difference(expected[i], whole));
+  }
+  using Align = Table::Align;
+  Table table({"rank", "messages", "bytes sent"}, {Align::right, Align::right, Align::right});
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    table.add({fmt::format("{}", rank), fmt::format("{}", messages[rank]),
+               fmt::format("{}", bytes[rank])});
+  std::cout << table.text()
+            << fmt::format(
+                   "\nthe outputs differ from those of one device by {:.1e} of the largest "
+                   "element\n",
+                   difference);
+  return difference <= 1e-3 ? ExitCode::done : ExitCode::check_failed;
+}
+
+void add_run(CLI::App& plan_command, ExitCode& exit_code) {
+  auto* command = plan_command.add_subcommand(
+      "run", "run a plan on random inputs, a thread for each rank, and compare with one device");
+  auto arguments = std::make_shared<RunPlanArguments>();
+  command->add_option("model", arguments->model, "ONNX file")->required();
+  command->add_option("plan", arguments->plan, "the plan (.json)")->required();
+  command->add_option("--shape", arguments->shapes,
+                      "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
+  command->add_option("--seed", arguments->seed, "seed of the random inputs")
+      ->capture_default_str();
+  command->callback([arguments, &exit_code] {
+    const auto code = run_plan(*arguments);
+    exit_code = code ? *code : report_error(code.error());
+  });
+}
+
 }  // namespace
 
 void add_plan_command(CLI::App& application, ExitCode& exit_code) {
@@ -329,6 +455,7 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   command->require_subcommand(1);
   add_make(*command, exit_code);
   add_verify(*command, exit_code);
+  add_run(*command, exit_code);
 }
 
 }  // namespace lemma

@@ -67,9 +67,7 @@ Result<Local> local_of(const Instance& in) {
     result.types.push_back({in.type(i), behind(in.shape(i), count)});
   }
   if (is_first) return unsupported("an operator without operands is on no devices");
-  result.attributes = in.attributes;
-  result.attributes.erase(operator_attribute);
-  result.attributes.erase(axes_attribute);
+  result.attributes = local_attributes_of(in.attributes);
   result.output_count = in.output_count;
   return result;
 }
@@ -260,6 +258,12 @@ std::string per_device_name(std::string_view op) { return fmt::format("{}{}", op
 
 Attributes per_device_attributes(Attributes attributes, std::size_t device_axes) {
   attributes.set(std::string(axes_attribute), static_cast<std::int64_t>(device_axes));
+  return attributes;
+}
+
+Attributes local_attributes_of(Attributes attributes) {
+  attributes.erase(operator_attribute);
+  attributes.erase(axes_attribute);
   return attributes;
 }
 

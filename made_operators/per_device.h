@@ -18,6 +18,9 @@ std::string per_device_name(std::string_view op);
 /// Attributes for a copy of an application with these attributes.
 Attributes per_device_attributes(Attributes attributes, std::size_t device_axes);
 
+/// The attributes of the application on one device.
+Attributes local_attributes_of(Attributes attributes);
+
 bool is_per_device(const OperatorRecord& record);
 /// The operator that a record is the copy of.
 OperatorId local_operator(const OperatorRecord& record);
