@@ -3,7 +3,9 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@
 #include "cli/file_plan.h"
 #include "cli/memory_limit.h"
 #include "cli/number_check.h"
+#include "cli/rank_job.h"
 #include "costmodel/device.h"
 #include "frontend_onnx/import.h"
 #include "interpreter/random.h"
@@ -19,6 +22,7 @@
 #include "outputs/files.h"
 #include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
+#include "plans/on_ranks/mpi_ranks.h"
 #include "plans/on_ranks/rank_program.h"
 #include "plans/on_ranks/thread_ranks.h"
 #include "plans/partition/plan_file.h"
@@ -26,6 +30,7 @@
 #include "plans/planner/planner.h"
 #include "plans/relations/verification.h"
 #include "programs/shape_option.h"
+#include "ranks/launcher.h"
 #include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "targets/data_files.h"
@@ -33,6 +38,9 @@
 namespace lemma {
 
 namespace {
+
+/// A run of reals over devices rounds in another order than on one.
+constexpr double most_difference = 1e-3;
 
 struct VerifyArguments {
   std::string single, mesh, claims;
@@ -146,8 +154,7 @@ std::vector<std::string> verdict_lines(const plans::Verification& verification) 
   return lines;
 }
 
-Result<ExitCode> verify(const VerifyArguments& arguments) {
-  FilePlan plan;
+void add_files(FilePlan& plan, const VerifyArguments& arguments) {
   read_model(plan, arguments.single);
   for (const std::string& rank : arguments.ranks) {
     if (is_plan_file(rank))
@@ -155,6 +162,11 @@ Result<ExitCode> verify(const VerifyArguments& arguments) {
     else
       read_model(plan, rank, "a rank's model");
   }
+}
+
+Result<ExitCode> verify(const VerifyArguments& arguments) {
+  FilePlan plan;
+  add_files(plan, arguments);
   plan.writes(arguments.claims, "--claims");
   LEMMA_RETURN_IF_ERROR(plan.check());
   ImportOptions reading;
@@ -178,26 +190,30 @@ Result<ExitCode> verify(const VerifyArguments& arguments) {
   return ExitCode::some_models_failed;
 }
 
+void add_program_options(CLI::App& command, VerifyArguments& arguments) {
+  command.add_option("single", arguments.single, "ONNX file of the single-device model")
+      ->required();
+  command
+      .add_option("ranks", arguments.ranks,
+                  "ONNX file of each rank, in order, or one for all of them; or a plan (.json)")
+      ->required();
+  command.add_option("--mesh", arguments.mesh,
+                     "names and sizes of the axes of devices, as data=2,tensor=4; otherwise one "
+                     "axis with the ranks");
+  command.add_option("--place", arguments.placements,
+                     "how an input or output is placed where shapes do not tell, as NAME:0 or "
+                     "NAME:replicated,1 (may be repeated)");
+  command.add_option("--shape", arguments.shapes,
+                     "fix an input's sizes in the single-device model, NAME:1,3,224,224 (may be "
+                     "repeated)");
+}
+
 void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
   auto* command = plan_command.add_subcommand(
       "verify",
-      "prove that the models of ranks compute together what a single-device model computes");
+      "prove that the models of ranks, or a plan, compute what a single-device model computes");
   auto arguments = std::make_shared<VerifyArguments>();
-  command->add_option("single", arguments->single, "ONNX file of the single-device model")
-      ->required();
-  command
-      ->add_option("ranks", arguments->ranks,
-                   "ONNX file of each rank, in order, or one for all of them; or a plan (.json)")
-      ->required();
-  command->add_option("--mesh", arguments->mesh,
-                      "names and sizes of the axes of devices, as data=2,tensor=4; otherwise one "
-                      "axis with the ranks");
-  command->add_option("--place", arguments->placements,
-                      "how an input or output is placed where shapes do not tell, as NAME:0 or "
-                      "NAME:replicated,1 (may be repeated)");
-  command->add_option("--shape", arguments->shapes,
-                      "fix an input's sizes in the single-device model, NAME:1,3,224,224 (may be "
-                      "repeated)");
+  add_program_options(*command, *arguments);
   command->add_option("--claims", arguments->claims,
                       "file for the claims that were proved, as rules");
   command->add_flag("--values", arguments->lists_values,
@@ -328,9 +344,7 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
   });
 }
 
-struct RunPlanArguments {
-  std::string model, plan;
-  std::vector<std::string> shapes;
+struct RunPlanArguments : VerifyArguments {
   std::uint64_t seed = 0;
 };
 
@@ -383,68 +397,153 @@ double largest_difference(const interpreter::Tensor& expected, const interpreter
   return largest > 0 ? difference / largest : difference;
 }
 
-Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
-  FilePlan files;
-  read_model(files, arguments.model);
-  files.reads(arguments.plan, "the plan");
-  LEMMA_RETURN_IF_ERROR(files.check());
-  ImportOptions reading;
-  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
-  LEMMA_ASSIGN_OR_RETURN(const plans::Program program, program_of_plan(arguments.plan, model));
-  LEMMA_ASSIGN_OR_RETURN(const auto inputs, drawn_inputs(model.graph, arguments.seed));
-  const auto ranks = static_cast<std::size_t>(program.mesh.device_count());
-  std::vector<std::vector<interpreter::Tensor>> outputs(ranks);
-  std::vector<std::uint64_t> bytes(ranks), messages(ranks);
-  LEMMA_RETURN_IF_ERROR(plans::run_as_threads(ranks, [&](plans::Communicator& communicator) {
+/// What the ranks have computed and sent, by rank.
+struct RankResults {
+  std::vector<std::vector<interpreter::Tensor>> outputs;
+  std::vector<std::uint64_t> bytes, messages;
+
+  explicit RankResults(std::size_t ranks) : outputs(ranks), bytes(ranks), messages(ranks) {}
+};
+
+class PlanRun {
+ public:
+  PlanRun(const Graph& single, const plans::Program& program,
+          std::vector<interpreter::NamedTensor> inputs)
+      : single_(single),
+        program_(program),
+        inputs_(std::move(inputs)),
+        results_(static_cast<std::size_t>(program.mesh.device_count())) {}
+
+  /// A thread for each rank; or this process is one of those that a launcher has started.
+  Result<void> operator()() {
+    const std::size_t ranks = results_.outputs.size();
+    const std::size_t started = ranks::launch_of_environment().size;
+    if (started == 1)
+      return plans::run_as_threads(
+          ranks, [&](plans::Communicator& communicator) { return compute(communicator); });
+    if (started != ranks)
+      return bad_input(
+          fmt::format("the plan is for {} ranks, but {} were started", ranks, started));
+    return plans::run_as_process(rank_module("lemma_mpi_plans.so"), ranks,
+                                 [&](plans::Communicator& communicator) -> Result<void> {
+                                   LEMMA_RETURN_IF_ERROR(compute(communicator));
+                                   return share(communicator);
+                                 });
+  }
+
+  const RankResults& results() const { return results_; }
+
+ private:
+  Result<void> compute(plans::Communicator& communicator) {
     const std::size_t rank = communicator.rank();
-    auto own = inputs_of_rank(model.graph, program, inputs, rank);
-    if (!own) return Result<void>(tl::unexpected(own.error()));
-    const auto rank_program = plans::rank_program(program, rank);
-    if (!rank_program) return Result<void>(tl::unexpected(rank_program.error()));
-    auto results =
-        plans::run_rank(*rank_program, std::move(*own), plans::interpreter_engine(1), communicator);
-    if (!results) return Result<void>(tl::unexpected(results.error()));
-    outputs[rank] = std::move(*results);
-    bytes[rank] = communicator.bytes_sent();
-    messages[rank] = communicator.messages();
-    return Result<void>();
-  }));
-  LEMMA_ASSIGN_OR_RETURN(const auto expected, interpreter::run(model.graph, inputs));
+    LEMMA_ASSIGN_OR_RETURN(auto own, inputs_of_rank(single_, program_, inputs_, rank));
+    LEMMA_ASSIGN_OR_RETURN(const plans::RankProgram rank_program,
+                           plans::rank_program(program_, rank));
+    LEMMA_ASSIGN_OR_RETURN(
+        results_.outputs[rank],
+        plans::run_rank(rank_program, std::move(own), plans::interpreter_engine(1), communicator));
+    results_.bytes[rank] = communicator.bytes_sent();
+    results_.messages[rank] = communicator.messages();
+    return {};
+  }
+
+  /// Gives what each process has to all.
+  Result<void> share(plans::Communicator& communicator) {
+    plans::Group all(communicator.size());
+    std::iota(all.begin(), all.end(), 0U);
+    const std::size_t rank = communicator.rank();
+    for (auto* counts : {&results_.bytes, &results_.messages}) {
+      const std::uint64_t own = (*counts)[rank];
+      LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, std::as_bytes(std::span(&own, 1)),
+                                                    std::as_writable_bytes(std::span(*counts))));
+    }
+    const std::vector<interpreter::Tensor> own = results_.outputs[rank];
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      std::vector<std::byte> bytes(own[i].bytes().size() * all.size());
+      LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, own[i].bytes(), bytes));
+      for (std::size_t other = 0; other < all.size(); ++other) {
+        interpreter::Tensor part =
+            interpreter::Tensor::uninitialized(own[i].data_type(), own[i].sizes());
+        std::copy_n(bytes.begin() + static_cast<long>(other * own[i].bytes().size()),
+                    own[i].bytes().size(), part.writable_bytes().begin());
+        results_.outputs[other].resize(own.size());
+        results_.outputs[other][i] = std::move(part);
+      }
+    }
+    return {};
+  }
+
+  const Graph& single_;
+  const plans::Program& program_;
+  std::vector<interpreter::NamedTensor> inputs_;
+  RankResults results_;
+};
+
+Result<double> difference_from_one_device(const Graph& single, const plans::Program& program,
+                                          const std::vector<interpreter::NamedTensor>& inputs,
+                                          const RankResults& results) {
+  LEMMA_ASSIGN_OR_RETURN(const auto expected, interpreter::run(single, inputs));
   double difference = 0;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     std::vector<interpreter::Tensor> parts;
-    for (const auto& own : outputs) parts.push_back(own[i]);
+    for (const auto& own : results.outputs) parts.push_back(own[i]);
     LEMMA_ASSIGN_OR_RETURN(const interpreter::Tensor whole,
                            plans::whole_of(parts, program.outputs[i].placement, program.mesh));
-    difference = std::max(difference, largest_difference(expected[i], whole));
+    for (std::size_t k = 0; k < single.outputs().size(); ++k)
+      if (single.outputs()[k].name == program.outputs[i].name)
+        difference = std::max(difference, largest_difference(expected[k], whole));
   }
+  return difference;
+}
+
+std::string exchanges_text(const RankResults& results) {
   using Align = Table::Align;
   Table table({"rank", "messages", "bytes sent"}, {Align::right, Align::right, Align::right});
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    table.add({fmt::format("{}", rank), fmt::format("{}", messages[rank]),
-               fmt::format("{}", bytes[rank])});
-  std::cout << table.text()
-            << fmt::format(
-                   "\nthe outputs differ from those of one device by {:.1e} of the largest "
-                   "element\n",
-                   difference);
-  return difference <= 1e-3 ? ExitCode::done : ExitCode::check_failed;
+  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank)
+    table.add({fmt::format("{}", rank), fmt::format("{}", results.messages[rank]),
+               fmt::format("{}", results.bytes[rank])});
+  return table.text();
+}
+
+Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
+  FilePlan files;
+  add_files(files, arguments);
+  LEMMA_RETURN_IF_ERROR(files.check());
+  ImportOptions reading;
+  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
+  LEMMA_ASSIGN_OR_RETURN(const plans::Program program, program_of(arguments, model, {}));
+  LEMMA_ASSIGN_OR_RETURN(const auto inputs, drawn_inputs(model.graph, arguments.seed));
+  PlanRun run(model.graph, program, inputs);
+  LEMMA_RETURN_IF_ERROR(run());
+  LEMMA_ASSIGN_OR_RETURN(const double difference,
+                         difference_from_one_device(model.graph, program, inputs, run.results()));
+  if (speaks_for_all())
+    std::cout << exchanges_text(run.results())
+              << fmt::format(
+                     "\nthe outputs differ from those of one device by {:.1e} of the largest "
+                     "element\n",
+                     difference);
+  return difference <= most_difference ? ExitCode::done : ExitCode::check_failed;
 }
 
 void add_run(CLI::App& plan_command, ExitCode& exit_code) {
   auto* command = plan_command.add_subcommand(
-      "run", "run a plan on random inputs, a thread for each rank, and compare with one device");
+      "run",
+      "run a plan or the models of ranks on random inputs, a thread for each rank, and compare "
+      "with one device");
   auto arguments = std::make_shared<RunPlanArguments>();
-  command->add_option("model", arguments->model, "ONNX file")->required();
-  command->add_option("plan", arguments->plan, "the plan (.json)")->required();
-  command->add_option("--shape", arguments->shapes,
-                      "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
+  add_program_options(*command, *arguments);
   command->add_option("--seed", arguments->seed, "seed of the random inputs")
       ->capture_default_str();
   command->callback([arguments, &exit_code] {
     const auto code = run_plan(*arguments);
-    exit_code = code ? *code : report_error(code.error());
+    if (code)
+      exit_code = *code;
+    else if (speaks_for_all())
+      exit_code = report_error(code.error());
+    else
+      exit_code = exit_code_of(code.error().kind);
   });
 }
 

@@ -2,6 +2,7 @@
 // What the ranks of a program exchange, over any transport. A group is a list of ranks in order; all of them call the same
 // functions in the same order. Bytes that are counted are those that leave a rank.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,6 +49,8 @@ class Communicator {
 };
 
 /// The place of a rank in a group; the group's size if it is not in it.
-std::size_t place_in(const Group& group, std::size_t rank);
+inline std::size_t place_in(const Group& group, std::size_t rank) {
+  return static_cast<std::size_t>(std::find(group.begin(), group.end(), rank) - group.begin());
+}
 
 }  // namespace lemma::plans

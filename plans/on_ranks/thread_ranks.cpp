@@ -117,10 +117,6 @@ class ThreadRank : public Communicator {
 
 }  // namespace
 
-std::size_t place_in(const Group& group, std::size_t rank) {
-  return static_cast<std::size_t>(std::find(group.begin(), group.end(), rank) - group.begin());
-}
-
 Result<void> run_as_threads(std::size_t ranks,
                             const std::function<Result<void>(Communicator& communicator)>& run) {
   Meetings meetings;
