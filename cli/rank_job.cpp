@@ -16,7 +16,6 @@
 namespace lemma {
 namespace {
 
-
 ExitCode report_end(const Error& error, bool is_first) {
   const bool interrupted = error.message.ends_with(database::interrupted);
   if (is_first && interrupted)

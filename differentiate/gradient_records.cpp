@@ -376,9 +376,8 @@ bool is_gradient(const OperatorRecord& record) { return record.infer == infer_gr
 std::optional<DerivedOperator> derived_gradient(const OperatorRecord& record) {
   if (!is_gradient(record)) return std::nullopt;
   const auto name = read_name(record.name);
-  return DerivedOperator{
-      operator_named(name->op),
-      fmt::format("gradient in operand {}, version {}", name->operand, derivation_version)};
+  return DerivedOperator{operator_named(name->op), fmt::format("gradient in operand {}, version {}",
+                                                               name->operand, derivation_version)};
 }
 
 std::optional<OperatorRecord> gradient_record(std::string_view name) {

@@ -200,7 +200,7 @@ def stack(lemma, folder, layers):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="bench/proofs distributed", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma")
     parser.add_argument("--mutants", type=int, default=400)
     parser.add_argument("--layers", type=int, default=126)
