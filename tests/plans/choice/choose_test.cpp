@@ -109,6 +109,7 @@ TEST(Choose, EachExactMethodFindsTheBestAlone) {
   for (int number = 0; number < 300; ++number) {
     RandomOptions options;
     options.nodes = 3 + random() % 6;
+    options.most_bytes = number % 2 == 0 ? 4 : 30;
     options.edges_of_a_node = 1.2;
     options.has_moments = number % 3 > 0;
     options.limit_part = 0.05 * static_cast<double>(1 + random() % 9);
