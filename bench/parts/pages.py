@@ -24,7 +24,7 @@ CHAPTERS = {
         "unrolled-lstm", "simplify", "strangers", "random-models", "small-models", "check-seconds", "explanations", "memory",
         "runtime-definitions", "conformance", "round-trip", "damaged-models", "fuzzing"],
     "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-h200", "limits", "large-models",
-        "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "rules-by-hand-and-found"],
+        "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "rules-by-hand-and-found", "plan-choices"],
     "Proofs and rules": ["axioms-and-rules", "parallel-rules", "distributed-programs", "partial-equivalence", "partial-models", "gradients", "training-steps", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "numpy-evaluation", "contradictions"],
     "Generator and databases": ["enumeration", "databases", "rule-database", "database-workers", "what-follows"],

@@ -200,7 +200,7 @@ def arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "build" / "release" / "bench" / "bin" / "plan_problems"),
                         help="built by scripts/build release plan_problems")
-    parser.add_argument("--nodes", type=int, nargs="*", default=[100, 1000, 10000], help="of the random problems")
+    parser.add_argument("--nodes", type=int, nargs="*", default=[200, 1000, 10000, 60000], help="of the random problems")
     parser.add_argument("--part", type=float, default=0.3, help="of the memory between the least and that of the fastest")
     results.add_option(parser)
     return parser.parse_args()

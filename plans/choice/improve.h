@@ -19,7 +19,8 @@ struct ImproveOptions {
 };
 
 /// A choice that fits and takes no more seconds than this one, which fits: by one variable, by two that are connected, and
-/// by parts, where all others keep their values: variables that are connected, or whose memory is there at the same time. The same problem gives the same choice.
+/// by parts, where all others keep their values: variables that are connected, or whose memory is there at the same time. The
+/// same problem gives the same choice.
 Values improved(const Model& model, Values values, const ImproveOptions& options = {});
 
 }  // namespace lemma::choice

@@ -90,6 +90,46 @@ TEST(Shardings, OfAProductAreAllCutsOfItsIndices) {
   EXPECT_EQ(shardings_of({{{0, 2}, {2, 1}}, {0, 1}}, {4, 2}).size(), 16U);
 }
 
+/// Two products with an elementwise operator between them, the result wanted everywhere, and weights that do not fit as a whole.
+TEST(TensorProblem, WeightsThatDoNotFitAreCutAsTheProductsNeedIt) {
+  const clusters::Mesh mesh{"8", {{"device", 8, 1e-6, 400e9}}};
+  const MeshSizes sizes = sizes_of(mesh);
+  const CollectivePrice price = best_prices(mesh);
+  TensorProblem tensors(sizes, cheapest_resharding(sizes, price));
+  const Tensor x{{64, 1024}, 2}, inner{{64, 4096}, 2}, first{{1024, 4096}, 2},
+      second{{4096, 1024}, 2};
+  const auto parameter = [&](const Tensor& tensor) {
+    return tensors.add(tensor, {}, shardings_of({{}, {0, 1}}, sizes));
+  };
+  const auto product = [&](const Tensor& tensor, NodeNumber left, NodeNumber right) {
+    std::vector<Sharding> shardings = shardings_of({{{0, 2}, {2, 1}}, {0, 1}}, sizes);
+    // The same work everywhere takes eight times as long.
+    for (Sharding& sharding : shardings)
+      sharding.seconds = sharding.operands[0] == sharding.operands[1] ? 8e-5 : 1e-5;
+    return tensors.add(tensor, {left, right}, std::move(shardings));
+  };
+  const NodeNumber input = parameter(x), w1 = parameter(first), w2 = parameter(second);
+  const NodeNumber middle = product(inner, input, w1);
+  const NodeNumber relu = tensors.add(inner, {middle}, shardings_of({{{0, 1}}, {0, 1}}, sizes));
+  const NodeNumber outer = product(x, relu, w2);
+  tensors.add(x, {outer}, {{{{replicated}}, {replicated}, 0}});
+  Problem& problem = tensors.problem();
+  problem.limit = 4'000'000;  // both weights have 16 MB, and 2 MB in parts
+  ASSERT_TRUE(check_problem(problem));
+  const Outcome outcome = choose(problem);
+  ASSERT_TRUE(outcome.is_optimal());
+  const auto place = [&](NodeNumber node) {
+    return text_of(tensors.shardings(node)[outcome.choice[node]].result);
+  };
+  EXPECT_EQ(place(w1), "S1");
+  EXPECT_EQ(place(relu), "S1");
+  EXPECT_EQ(place(w2), "S0");
+  EXPECT_EQ(place(outer), "P");
+  EXPECT_NEAR(outcome.seconds, 2e-5 + price(Collective::all_reduce, 64 * 1024 * 2, 0), 1e-12);
+  problem.limit = 2'000'000;
+  EXPECT_TRUE(choose(problem).is_impossible);
+}
+
 TEST(TensorProblem, MemoryCountsAtOnceOrUntilTheLastUse) {
   const MeshSizes mesh = {2};
   TensorProblem tensors(mesh,

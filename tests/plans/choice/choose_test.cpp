@@ -1,11 +1,14 @@
 #include "plans/choice/choose.h"
 
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include <gtest/gtest.h>
 
 #include "plans/choice/fronts.h"
 #include "plans/choice/improve.h"
+#include "plans/choice/layers.h"
 #include "plans/choice/prices.h"
 #include "plans/choice/search.h"
 #include "tests/plans/choice/random_problem.h"
@@ -97,6 +100,44 @@ TEST(Choose, BoundsHoldWhereTheSearchIsCutOff) {
     cut_off += outcome.is_optimal() ? 0 : 1;
   }
   EXPECT_GT(cut_off, 30);
+}
+
+/// Without a choice that is known, and with prices that are not good: what is found depends on the method alone.
+TEST(Choose, EachExactMethodFindsTheBestAlone) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  std::mt19937 random(10);
+  for (int number = 0; number < 300; ++number) {
+    RandomOptions options;
+    options.nodes = 3 + random() % 6;
+    options.most_bytes = number % 2 == 0 ? 4 : 30;
+    options.edges_of_a_node = 1.2;
+    options.has_moments = number % 3 > 0;
+    options.limit_part = 0.05 * static_cast<double>(1 + random() % 9);
+    const Problem problem = random_problem(random, options);
+    const Merged merged_problem = merged(problem);
+    const Model& model = merged_problem.model;
+    const double least = least_of_all(problem);
+    const auto expect = [&](const char* method, const std::optional<Values>& values) {
+      EXPECT_EQ(values.has_value(), !std::isinf(least)) << method;
+      if (!values || std::isinf(least)) return;
+      EXPECT_TRUE(is_allowed(problem, merged_problem.choice_of(*values))) << method;
+      EXPECT_NEAR(seconds_of(model, *values), least, 1e-9) << method;
+    };
+    const std::vector<double> prices(model.room.size(), static_cast<double>(random() % 3) / 4);
+    const double price = price_of_room(model, prices);
+    EliminationOptions in_order;
+    in_order.order = order_by_moments(model);
+    const Elimination elimination = eliminated(model, priced_seconds(model, prices), in_order);
+    const LayerOutcome layers = best_by_layers(model, elimination, price, infinite);
+    EXPECT_TRUE(layers.is_complete);
+    expect("layers", layers.values);
+    const SearchOutcome searched = search(model, elimination, price, infinite);
+    EXPECT_TRUE(searched.is_complete);
+    expect("branch and bound", searched.values);
+    const FrontOutcome fronts = best_by_fronts(model, infinite);
+    EXPECT_EQ(fronts.is_complete, model.room.size() <= most_front_moments);
+    if (fronts.is_complete) expect("fronts", fronts.values);
+  }
 }
 
 TEST(Elimination, IsExactOrABound) {

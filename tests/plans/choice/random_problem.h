@@ -13,6 +13,7 @@ namespace lemma::choice {
 struct RandomOptions {
   std::size_t nodes = 8;
   std::size_t most_strategies = 4;
+  Bytes most_bytes = 30;
   double edges_of_a_node = 1.5;
   bool has_alike = false;
   bool has_moments = false;  // else all memory counts at once
@@ -41,7 +42,8 @@ inline Problem random_problem(std::mt19937& random, const RandomOptions& options
     Node node;
     const std::size_t count = 1 + random() % options.most_strategies;
     for (std::size_t at = 0; at < count; ++at)
-      node.strategies.push_back({static_cast<double>(random() % 20), 1 + random() % 30});
+      node.strategies.push_back(
+          {static_cast<double>(random() % 20), 1 + random() % options.most_bytes});
     if (options.has_moments) {
       node.begin = number;
       node.end = number + 1 + static_cast<Moment>(random() % 5);
