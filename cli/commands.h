@@ -29,6 +29,8 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code);
 void add_simplify_command(CLI::App& application, ExitCode& exit_code);
 /// The hidden subcommand that the processes of single models run.
 void add_optimize_worker_command(CLI::App& application, ExitCode& exit_code);
+/// `lemma plan verify`: whether a program over many devices is a single-device model.
+void add_plan_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma profile MODEL...`: the times of operators in ONNX Runtime, measured and kept.
 void add_profile_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma run MODEL`: what a model computes, and whether it is what was expected.

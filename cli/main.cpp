@@ -84,6 +84,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_emit_command(application, exit_code);
   lemma::add_compile_command(application, exit_code);
   lemma::add_extract_command(application, exit_code);
+  lemma::add_plan_command(application, exit_code);
   lemma::add_rules_command(application, exit_code);
   lemma::add_schedule_command(application, exit_code);
   lemma::add_audit_command(application, exit_code);

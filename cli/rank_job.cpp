@@ -16,13 +16,6 @@
 namespace lemma {
 namespace {
 
-/// Stands beside the program as the data do (cli/data_directory.h).
-std::filesystem::path mpi_module() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return program.parent_path().parent_path() / "lib" / "lemma" / "lemma_mpi.so";
-}
-
 ExitCode report_end(const Error& error, bool is_first) {
   const bool interrupted = error.message.ends_with(database::interrupted);
   if (is_first && interrupted)
@@ -33,6 +26,12 @@ ExitCode report_end(const Error& error, bool is_first) {
 
 }  // namespace
 
+std::filesystem::path rank_module(const char* name) {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return program.parent_path().parent_path() / "lib" / "lemma" / name;
+}
+
 bool speaks_for_all() {
   if (ranks::launch_of_environment().rank == 0) return true;
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -40,7 +39,7 @@ bool speaks_for_all() {
 }
 
 ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& job) {
-  const auto ranks = ranks::connect(mpi_module());
+  const auto ranks = ranks::connect(rank_module("lemma_mpi.so"));
   if (!ranks) {
     if (speaks_for_all()) report_error(ranks.error());
     return ExitCode::no_ranks;
@@ -60,8 +59,10 @@ Result<void> check_ranks(int argument_count, const char* const* arguments) {
   const std::string_view command = arguments[1],
                          second = argument_count > 2 ? arguments[2] : std::string_view();
   if (command == "rules" && (second == "build" || second == "generate")) return {};
+  if (command == "plan" && second == "run") return {};
   return unsupported(fmt::format(
-      "started as {} ranks, but only rules build and rules generate share their work", size));
+      "started as {} ranks, but only rules build, rules generate and plan run share their work",
+      size));
 }
 
 }  // namespace lemma

@@ -1,6 +1,7 @@
 #pragma once
 // Commands whose work is distributed over the ranks that mpirun started (ranks/ranks.h).
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -16,6 +17,8 @@ ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& j
 
 /// An error if several ranks were started to run a command that does its work in one process.
 Result<void> check_ranks(int argument_count, const char* const* arguments);
+/// A module for MPI. It stands beside the program as the data do (targets/data_files.h).
+std::filesystem::path rank_module(const char* name);
 /// Whether this process speaks for all. The others wait a moment: mpirun ends all when one has ended.
 bool speaks_for_all();
 

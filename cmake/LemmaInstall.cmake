@@ -68,6 +68,8 @@ function(lemma_install_package)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/rules" "${PROJECT_BINARY_DIR}/share/lemma/rules" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/targets/devices"
        "${PROJECT_BINARY_DIR}/share/lemma/devices" SYMBOLIC)
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/targets/clusters"
+       "${PROJECT_BINARY_DIR}/share/lemma/clusters" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/costmodel/profiles"
        "${PROJECT_BINARY_DIR}/share/lemma/profiles" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/profiler/onnxruntime_worker.py"

@@ -330,7 +330,7 @@ void add_example(Texts& kept, const OperatorRecord& forward, std::uint32_t opera
   kept.examples.push_back({kept.example_operands, kept.example_attributes, 1});
 }
 
-OperatorRecord gradient_record(const OperatorRecord& forward, std::uint32_t operand) {
+OperatorRecord record_of(const OperatorRecord& forward, std::uint32_t operand) {
   Texts& kept = keep({gradient_name(forward.name, operand),
                       fmt::format("gradient of {} in operand {}", forward.name, operand),
                       fmt::format("\"{}\"", forward.name),
@@ -373,25 +373,24 @@ Attributes gradient_attributes(const OperatorRecord& op, Attributes attributes, 
 
 bool is_gradient(const OperatorRecord& record) { return record.infer == infer_gradient; }
 
-}  // namespace differentiate
-
-std::optional<DerivedOperator> derived_operator(const OperatorRecord& record) {
-  if (!differentiate::is_gradient(record)) return std::nullopt;
-  const auto name = differentiate::read_name(record.name);
-  return DerivedOperator{operator_named(name->op),
-                         fmt::format("gradient in operand {}, version {}", name->operand,
-                                     differentiate::derivation_version)};
+std::optional<DerivedOperator> derived_gradient(const OperatorRecord& record) {
+  if (!is_gradient(record)) return std::nullopt;
+  const auto name = read_name(record.name);
+  return DerivedOperator{operator_named(name->op), fmt::format("gradient in operand {}, version {}",
+                                                               name->operand, derivation_version)};
 }
 
-std::optional<OperatorRecord> made_operator(std::string_view name) {
-  const auto gradient = differentiate::read_name(name);
+std::optional<OperatorRecord> gradient_record(std::string_view name) {
+  const auto gradient = read_name(name);
   if (!gradient) return std::nullopt;
   const auto forward = find_operator(gradient->op);
   if (!forward) return std::nullopt;
   const OperatorRecord& op = record(*forward);
   if (op.inputs.maximum >= 0 && gradient->operand >= static_cast<std::uint32_t>(op.inputs.maximum))
     return std::nullopt;
-  return differentiate::gradient_record(op, gradient->operand);
+  return record_of(op, gradient->operand);
 }
+
+}  // namespace differentiate
 
 }  // namespace lemma

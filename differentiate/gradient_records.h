@@ -7,9 +7,11 @@
 // of more than three derivatives, or of operands from the 64th on, mean nothing.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "ir/derived_operator.h"
 #include "ir/operator.h"
 
 namespace lemma::differentiate {
@@ -22,5 +24,9 @@ Attributes gradient_attributes(const OperatorRecord& op, Attributes attributes, 
 std::string gradient_name(std::string_view op, std::uint32_t operand);
 /// Whether the record is one of these.
 bool is_gradient(const OperatorRecord& record);
+/// What such a record is made of; nothing for another one.
+std::optional<DerivedOperator> derived_gradient(const OperatorRecord& record);
+/// Nothing if the name means no gradient.
+std::optional<OperatorRecord> gradient_record(std::string_view name);
 
 }  // namespace lemma::differentiate

@@ -15,7 +15,7 @@ struct DerivedOperator {
   std::string way;
 };
 
-/// Nothing for an operator of the table. Made in differentiate/.
+/// Nothing for an operator of the table. Made in made_operators/.
 std::optional<DerivedOperator> derived_operator(const OperatorRecord& record);
 
 }  // namespace lemma

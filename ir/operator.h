@@ -183,8 +183,8 @@ struct OperatorId {
 /// Sorted by name. Made in operators/.
 std::span<const OperatorRecord> all_operators();
 const OperatorRecord& record(OperatorId id);
-/// The record of an operator that is made on demand from others, as gradients are; nothing if the name means none.
-/// What the record points to stays. Made in differentiate/.
+/// The record of an operator that is made on demand from others, as gradients and copies on devices are; nothing if the
+/// name means none. What the record points to stays. Made in made_operators/.
 std::optional<OperatorRecord> made_operator(std::string_view name);
 /// Ids of all operators that there are now, made ones too, are below.
 std::size_t operator_id_limit();

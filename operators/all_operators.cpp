@@ -49,7 +49,8 @@ std::vector<OperatorRecord> join_families() {
                             operators::training(),
                             operators::cropping(),
                             operators::sampling(),
-                            operators::signal()})
+                            operators::signal(),
+                            operators::devices()})
     table.insert(table.end(), family.begin(), family.end());
   auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
   std::sort(table.begin(), table.end(), by_name);

@@ -44,5 +44,6 @@ std::span<const OperatorRecord> training();              // Adagrad, Momentum
 std::span<const OperatorRecord> cropping();              // CenterCropPad, Col2Im
 std::span<const OperatorRecord> sampling();              // GridSample, AffineGrid
 std::span<const OperatorRecord> signal();                // Fourier transforms, windows
+std::span<const OperatorRecord> devices();               // tensors over devices, collectives
 
 }  // namespace lemma::operators

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "operators/composition.h"
+#include "operators/elementwise.h"
 #include "operators/families.h"
 #include "operators/helpers.h"
 

@@ -222,6 +222,52 @@ Types same_type(const Typing& t) {
   return {*given};
 }
 
+/// What a collective gives of as many devices as its group has: all their parts along an axis.
+Types gathered(const Typing& t) {
+  const TensorType* given = t.known(0);
+  const std::int64_t axis = t.integer("axis", 0), devices = t.integer("group_size", 0);
+  if (given == nullptr || devices < 1 || axis < 0 ||
+      axis >= static_cast<std::int64_t>(given->rank()))
+    return {};
+  Shape shape = *given->shape;
+  Dimension& size = shape[static_cast<std::size_t>(axis)];
+  size = size * devices;
+  return {{given->data_type, std::move(shape)}};
+}
+
+/// A part of the sum of all devices, along an axis.
+Types scattered(const Typing& t) {
+  const TensorType* given = t.known(0);
+  const std::int64_t axis = t.integer("axis", 0), devices = t.integer("group_size", 0);
+  if (given == nullptr || devices < 1 || axis < 0 ||
+      axis >= static_cast<std::int64_t>(given->rank()))
+    return {};
+  Shape shape = *given->shape;
+  Dimension& size = shape[static_cast<std::size_t>(axis)];
+  const auto part = exact_div(size, Dimension(devices));
+  if (!part) return {};
+  size = *part;
+  return {{given->data_type, std::move(shape)}};
+}
+
+/// Parts along one axis become parts along another one; the whole group takes part.
+Types exchanged(const Typing& t) {
+  const TensorType* given = t.known(0);
+  const std::int64_t cut = t.integer("split_axis", 0), joined = t.integer("concat_axis", 0),
+                     devices = t.integer("group_size", 0);
+  const auto is_axis = [&](std::int64_t axis) {
+    return axis >= 0 && axis < static_cast<std::int64_t>(given->rank());
+  };
+  if (given == nullptr || devices < 1 || !is_axis(cut) || !is_axis(joined)) return {};
+  Shape shape = *given->shape;
+  const auto part = exact_div(shape[static_cast<std::size_t>(cut)], Dimension(devices));
+  if (!part) return {};
+  shape[static_cast<std::size_t>(cut)] = *part;
+  Dimension& size = shape[static_cast<std::size_t>(joined)];
+  size = size * devices;
+  return {{given->data_type, std::move(shape)}};
+}
+
 /// The types of a batch normalization; in training statistics of channels come after the result.
 Types normalized_batch(const Typing& t) {
   const TensorType* given = t.known(0);
@@ -267,6 +313,16 @@ constexpr std::array rules = {
     ResultRule{"ai.onnx.ml", "SVMClassifier", labels_and_scores},
     ResultRule{"ai.onnx.ml", "TreeEnsembleClassifier", labels_and_scores},
     ResultRule{"ai.onnx.ml", "TreeEnsembleRegressor", scores_of_trees},
+    ResultRule{"com.microsoft", "AllGather", gathered},
+    ResultRule{"com.microsoft", "AllReduce", same_type},
+    ResultRule{"com.microsoft", "AllToAll", same_type},
+    ResultRule{"lemma", "AllGather", gathered},
+    ResultRule{"lemma", "AllReduce", same_type},
+    ResultRule{"lemma", "AllToAll", exchanged},
+    ResultRule{"lemma", "Broadcast", same_type},
+    ResultRule{"lemma", "OwnPart", scattered},
+    ResultRule{"lemma", "Permute", same_type},
+    ResultRule{"lemma", "ReduceScatter", scattered},
 };
 
 }  // namespace

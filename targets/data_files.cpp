@@ -57,6 +57,22 @@ Result<fs::path> device_file(const std::string& device, DevicePart part, std::st
                   option, device, fmt::join(known, ", ")));
 }
 
+Result<fs::path> cluster_file(const std::string& cluster, std::string_view option) {
+  if (cluster.find_first_of("./") != std::string::npos) return fs::path(cluster);
+  const fs::path folder = data_directory() / "clusters";
+  fs::path file = folder / (cluster + ".json");
+  std::error_code ignored;
+  if (fs::exists(file, ignored)) return file;
+  std::vector<std::string> known;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".json") known.push_back(entry.path().stem().string());
+  std::sort(known.begin(), known.end());
+  return bad_input(
+      fmt::format("{} {}: no cluster has this name; give {}, or a file (with '/' or '.' in its "
+                  "path)",
+                  option, cluster, fmt::join(known, ", ")));
+}
+
 std::string python_program() {
   if (const char* chosen = std::getenv("LEMMA_PYTHON"); chosen != nullptr && *chosen != 0)
     return chosen;

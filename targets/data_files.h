@@ -21,6 +21,10 @@ Result<std::filesystem::path> device_file(const std::string& device,
                                           DevicePart part = DevicePart::operators,
                                           std::string_view option = "--device");
 
+/// The description of a cluster that an option means (targets/clusters): the file, or that of a shipped cluster.
+Result<std::filesystem::path> cluster_file(const std::string& cluster,
+                                           std::string_view option = "--cluster");
+
 /// The file that `--set` means: one with this name, or that of a shipped operator set.
 std::filesystem::path operator_set_file(const std::string& set);
 

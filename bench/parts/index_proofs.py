@@ -5,7 +5,7 @@
 
 Prints for each file how many claims are proved, refuted by exact evaluation, and neither, with the processor time of
 the proofs; then the slowest ones. With --axioms, also how many follow from the shipped axioms. With --mutants, small
-changes of the rules of tests/verifier/parallel/ as well. Without files, those rules.
+changes of the rules of rules/parallel/ and tests/verifier/parallel/ as well. Without files, those rules.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main():
     parser.add_argument("--reasons", action="store_true", help="why the others are not proved")
     parser.add_argument("--axioms", action="store_true")
     parser.add_argument("--mutants", action="store_true")
-    parser.add_argument("files", nargs="*", default=[str(ROOT / "tests" / "verifier" / "parallel")])
+    parser.add_argument("files", nargs="*", default=[str(ROOT / "rules" / "parallel"), str(ROOT / "tests" / "verifier" / "parallel")])
     options = parser.parse_args()
     claims, sound = [], True
     for file in files_of(options.files):

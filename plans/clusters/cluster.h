@@ -1,0 +1,67 @@
+#pragma once
+// What a plan is made for: devices, the links and switches between them, and meshes of devices (targets/clusters/*.json).
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace lemma::clusters {
+
+/// A device of a cluster. Its description is a file of targets/devices/.
+struct Member {
+  std::string description;
+  double memory_bytes = 0;
+};
+
+/// An end of a link: devices have the first numbers, and switches the following ones.
+using End = std::uint32_t;
+
+/// A link of two ends. Both directions have the bandwidth.
+struct Link {
+  End from = 0, to = 0;
+  double latency_seconds = 0;
+  double bytes_per_second = 0;
+};
+
+/// A direction of a mesh: `size` devices that differ in this coordinate only, and what a message between two of them takes
+/// while all of them send.
+struct Axis {
+  std::string name;
+  std::size_t size = 1;
+  double latency_seconds = 0;
+  double bytes_per_second = 0;
+};
+
+/// All devices as a grid: the last coordinate of the device with number 0, 1, ... changes first.
+struct Mesh {
+  std::string name;
+  std::vector<Axis> axes;
+};
+
+struct Cluster {
+  std::string name;
+  std::string source;  // where the figures come from
+  std::size_t hosts = 1;
+  std::vector<Member> devices;
+  std::vector<std::string> switches;
+  std::vector<Link> links;
+  std::vector<Mesh> meshes;
+};
+
+/// The cluster that a file describes, with so many hosts, or with the usual number. An error names the file, the field, what
+/// it is, and what it has to be.
+Result<Cluster> load_cluster(const std::filesystem::path& file,
+                             std::optional<std::size_t> hosts = std::nullopt);
+/// The same for the text of a file.
+Result<Cluster> read_cluster(std::string_view text,
+                             std::optional<std::size_t> hosts = std::nullopt);
+
+/// The mesh with this name, or an error that lists those that there are.
+Result<Mesh> mesh_of(const Cluster& cluster, std::string_view name);
+
+}  // namespace lemma::clusters

@@ -1,0 +1,129 @@
+// The module by which ranks that a launcher has started exchange tensors over MPI. It is loaded when several were started.
+
+#include <mpi.h>
+
+#include <climits>
+#include <cstdio>
+#include <map>
+
+#include "plans/on_ranks/mpi_ranks.h"
+
+namespace lemma::plans {
+namespace {
+
+constexpr int tag = 7;
+
+class MpiRank : public Communicator {
+ public:
+  MpiRank() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    MPI_Comm_group(MPI_COMM_WORLD, &world_);
+  }
+
+  std::size_t rank() const override { return static_cast<std::size_t>(rank_); }
+  std::size_t size() const override { return static_cast<std::size_t>(size_); }
+
+  Result<void> all_to_all(const Group& group, std::span<const std::byte> parts,
+                          std::span<std::byte> received) override {
+    const std::size_t part = parts.size() / group.size();
+    count(group.size() - 1, part);
+    Unit unit(part);
+    return checked(MPI_Alltoall(parts.data(), unit.count, unit.type, received.data(), unit.count,
+                                unit.type, communicator_of(group)));
+  }
+
+  Result<void> all_gather(const Group& group, std::span<const std::byte> part,
+                          std::span<std::byte> all) override {
+    count(group.size() - 1, part.size());
+    Unit unit(part.size());
+    return checked(MPI_Allgather(part.data(), unit.count, unit.type, all.data(), unit.count,
+                                 unit.type, communicator_of(group)));
+  }
+
+  Result<void> shift(const Group& group, std::size_t to, std::size_t from,
+                     std::span<const std::byte> sent, std::span<std::byte> received) override {
+    if (to < size() && to != rank()) count(1, sent.size());
+    const auto place = [&](std::size_t rank) {
+      return rank < size() ? static_cast<int>(place_in(group, rank)) : MPI_PROC_NULL;
+    };
+    Unit unit(sent.size());
+    return checked(MPI_Sendrecv(sent.data(), unit.count, unit.type, place(to), tag, received.data(),
+                                unit.count, unit.type, place(from), tag, communicator_of(group),
+                                MPI_STATUS_IGNORE));
+  }
+
+  void close() { MPI_Finalize(); }
+
+ private:
+  /// So many bytes as a number of elements that MPI can count.
+  struct Unit {
+    explicit Unit(std::size_t bytes) : count(static_cast<int>(bytes)) {
+      if (bytes <= INT_MAX) return;
+      MPI_Type_contiguous(block, MPI_BYTE, &block_type);
+      const auto blocks = static_cast<int>(bytes / block);
+      MPI_Datatype parts[] = {block_type, MPI_BYTE};
+      const int lengths[] = {blocks, static_cast<int>(bytes % block)};
+      const MPI_Aint places[] = {0, static_cast<MPI_Aint>(blocks) * block};
+      MPI_Type_create_struct(2, lengths, places, parts, &type);
+      MPI_Type_commit(&type);
+      count = 1;
+    }
+    Unit(const Unit&) = delete;
+    Unit& operator=(const Unit&) = delete;
+    ~Unit() {
+      if (type == MPI_BYTE) return;
+      MPI_Type_free(&type);
+      MPI_Type_free(&block_type);
+    }
+    static constexpr int block = 1 << 20;
+    MPI_Datatype type = MPI_BYTE, block_type = MPI_BYTE;
+    int count = 0;
+  };
+
+  static Result<void> checked(int code) {
+    if (code == MPI_SUCCESS) return {};
+    return unsupported("MPI reports that an exchange failed");
+  }
+
+  MPI_Comm communicator_of(const Group& group) {
+    const auto known = communicators_.find(group);
+    if (known != communicators_.end()) return known->second;
+    std::vector<int> ranks(group.begin(), group.end());
+    MPI_Group members = MPI_GROUP_NULL;
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Group_incl(world_, static_cast<int>(ranks.size()), ranks.data(), &members);
+    MPI_Comm_create_group(MPI_COMM_WORLD, members, tag, &made);
+    MPI_Group_free(&members);
+    communicators_.emplace(group, made);
+    return made;
+  }
+
+  int rank_ = 0, size_ = 1;
+  MPI_Group world_ = MPI_GROUP_NULL;
+  std::map<Group, MPI_Comm> communicators_;
+};
+
+}  // namespace
+}  // namespace lemma::plans
+
+// NOLINTNEXTLINE(readability-identifier-naming): the names that are looked up.
+extern "C" __attribute__((visibility("default"))) lemma::plans::Communicator* lemma_connect_plans(
+    char* reason, std::size_t size) {
+  int provided = 0;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
+      provided < MPI_THREAD_FUNNELED) {
+    std::snprintf(reason, size, "%s", "it does not start, or knows no threads");
+    return nullptr;
+  }
+  return new lemma::plans::MpiRank;
+}
+
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" __attribute__((visibility("default"))) void lemma_end_plans(
+    lemma::plans::Communicator* communicator, int failed) {
+  // The others wait for a rank that has failed: all of them end.
+  if (failed != 0) MPI_Abort(MPI_COMM_WORLD, failed);
+  static_cast<lemma::plans::MpiRank*>(communicator)->close();
+  delete communicator;
+}

@@ -1,0 +1,31 @@
+#pragma once
+// Chooses how a graph is split over the devices of a mesh: a way for each operator, so that computing and communicating take
+// the least time within the memory of a device (docs/plans.md, "Choosing a plan").
+
+#include <optional>
+
+#include "costmodel/operator_costs.h"
+#include "plans/choice/choose.h"
+#include "plans/clusters/cluster.h"
+#include "plans/partition/partition.h"
+
+namespace lemma::plans {
+
+struct PlannerRequest {
+  clusters::Mesh mesh;
+  const OperatorCosts* costs = nullptr;  // of one device
+  std::optional<choice::Bytes> memory_limit;
+};
+
+struct Planned {
+  PlanChoice choice;
+  choice::Outcome outcome;
+  double computing = 0, communicating = 0;  // seconds of the choice
+  double on_one_device = 0;                 // seconds of the graph on one device
+  std::vector<std::string> claims;          // that the ways are proved by, as rules
+};
+
+/// The graph has known sizes and no opaque nodes. An error of kind `bad_input` if no plan fits into the memory.
+Result<Planned> plan_for(const Graph& graph, const PlannerRequest& request);
+
+}  // namespace lemma::plans
