@@ -237,21 +237,29 @@ Result<clusters::Mesh> mesh_of(const clusters::Cluster& cluster, const std::stri
   return cluster.meshes.front();
 }
 
-/// How many nodes have their outputs placed so.
+/// Placements in order; what follows itself is counted.
+std::string listed(const std::vector<plans::Placement>& placements, const plans::Mesh& mesh) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < placements.size();) {
+    std::size_t end = i + 1;
+    while (end < placements.size() && placements[end] == placements[i]) ++end;
+    parts.push_back(end == i + 1
+                        ? plans::text(placements[i], mesh)
+                        : fmt::format("{} times {}", end - i, plans::text(placements[i], mesh)));
+    i = end;
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+/// How many nodes of an operator read and give so.
 std::string placements_text(const Graph& graph, const plans::PlanChoice& choice) {
   using Align = Table::Align;
   Table table({"operator", "nodes", "reads", "gives"},
               {Align::left, Align::right, Align::left, Align::left});
   std::map<std::vector<std::string>, std::size_t> counts;
-  for (const auto& [id, placements] : choice.nodes) {
-    std::vector<std::string> reads, gives;
-    for (const plans::Placement& read : placements.reads)
-      reads.push_back(plans::text(read, choice.mesh));
-    for (const plans::Placement& given : placements.gives)
-      gives.push_back(plans::text(given, choice.mesh));
-    ++counts[{std::string(graph.op(graph.node(id)).name), fmt::format("{}", fmt::join(reads, "; ")),
-              fmt::format("{}", fmt::join(gives, "; "))}];
-  }
+  for (const auto& [id, placements] : choice.nodes)
+    ++counts[{std::string(graph.op(graph.node(id)).name), listed(placements.reads, choice.mesh),
+              listed(placements.gives, choice.mesh)}];
   for (const auto& [row, count] : counts)
     table.add({row[0], fmt::format("{}", count), row[1], row[2]});
   return table.text();

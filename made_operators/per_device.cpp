@@ -1,6 +1,7 @@
 #include "made_operators/per_device.h"
 
 #include <deque>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -104,18 +105,39 @@ class CopyForDevices {
  private:
   void copy(const DefinedOutput& output) {
     device_ = to_.variables(devices_);
-    variables_ = to_.variables(from_.variable_extents());
+    variables_.clear();
     known_.clear();
-    for (const ExpressionNode& node : from_.nodes()) known_.push_back(copy(node));
     std::vector<Expression> axes = device_;
-    for (const VariableId axis : output.axes) axes.push_back(variables_[axis.v]);
-    to_.output(std::move(axes), known_[output.value.v]);
+    for (const VariableId axis : output.axes) axes.push_back(variable(axis));
+    to_.output(std::move(axes), copied(output.value));
+  }
+
+  Expression variable(VariableId variable) {
+    const auto known = variables_.find(variable);
+    if (known != variables_.end()) return known->second;
+    return variables_.emplace(variable, to_.variable(from_.extent(variable))).first->second;
+  }
+
+  /// What the value needs, operands first: definitions of many outputs are long, and each needs little of them.
+  Expression copied(ExpressionId value) {
+    std::vector<ExpressionId> open = {value};
+    while (!open.empty()) {
+      const ExpressionId next = open.back();
+      const std::size_t before = open.size();
+      if (!known_.contains(next))
+        for (const ExpressionId operand : from_.node(next).operands)
+          if (!known_.contains(operand)) open.push_back(operand);
+      if (open.size() > before) continue;
+      open.pop_back();
+      if (!known_.contains(next)) known_.emplace(next, copy(from_.node(next)));
+    }
+    return known_.at(value);
   }
 
   Expression copy(const ExpressionNode& node) {
     std::vector<Expression> operands;
-    for (const ExpressionId operand : node.operands) operands.push_back(known_[operand.v]);
-    if (node.kind == ExpressionKind::index) return variables_[node.variable.v];
+    for (const ExpressionId operand : node.operands) operands.push_back(known_.at(operand));
+    if (node.kind == ExpressionKind::index) return variable(node.variable);
     if (node.kind == ExpressionKind::extent) return to_.extent(node.extent);
     if (node.kind == ExpressionKind::read) {
       operands.insert(operands.begin(), device_.begin(), device_.end());
@@ -123,15 +145,16 @@ class CopyForDevices {
     }
     if (!is_reduction(node.kind)) return to_.like(node, operands);
     std::vector<Expression> bound;
-    for (const VariableId variable : node.bound) bound.push_back(variables_[variable.v]);
+    for (const VariableId axis : node.bound) bound.push_back(variable(axis));
     return to_.reduce(node.kind, std::move(bound), operands[0]);
   }
 
   const Definition& from_;
   const Shape& devices_;
   DefinitionBuilder to_;
-  std::vector<Expression> device_, variables_;
-  std::vector<Expression> known_;  // by node of the definition
+  std::vector<Expression> device_;
+  std::map<VariableId, Expression> variables_;
+  std::map<ExpressionId, Expression> known_;  // by node of the definition
 };
 
 Definition define_per_device(const Instance& in) {

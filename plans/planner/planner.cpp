@@ -38,7 +38,8 @@ Mesh mesh_for_programs(const clusters::Mesh& mesh) {
 
 Result<choice::Tensor> tensor_of(const TensorType& type) {
   const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
-  if (!sizes) return unsupported("a plan needs known sizes: fix them by --shape");
+  if (!sizes)
+    return unsupported("a plan needs known sizes, and a size within the model depends on values");
   return choice::Tensor{*sizes, std::max<std::size_t>(1, byte_size(type.data_type))};
 }
 
@@ -58,6 +59,7 @@ class Planner {
         price_(choice::best_prices(request.mesh)) {}
 
   Result<Planned> operator()() && {
+    LEMMA_RETURN_IF_ERROR(check_inputs());
     node_of_.assign(graph_.node_count(), 0);
     const std::vector<NodeId> live = graph_.live_nodes();
     end_ = static_cast<choice::Moment>(live.size() + 1);
@@ -76,6 +78,19 @@ class Planner {
   }
 
  private:
+  Result<void> check_inputs() const {
+    for (const NodeId id : graph_.inputs()) {
+      const Node& node = graph_.node(id);
+      const TensorType& type = graph_.type(node.output());
+      if (!type.shape || !constant_sizes(*type.shape))
+        return bad_input(
+            fmt::format("input '{0}' has the type {1}, and a plan needs known sizes: fix them by "
+                        "--shape {0}:SIZE,...",
+                        graph_.input_name(node), text(type)));
+    }
+    return {};
+  }
+
   Result<void> add(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.kind == NodeKind::opaque)
@@ -164,7 +179,7 @@ class Planner {
 
   Result<std::vector<NodePlacements>> source_ways(const Node& node) const {
     if (!graph_.type(node.output()).is_known())
-      return unsupported("a plan needs known sizes: fix them by --shape");
+      return unsupported("a plan needs known sizes, and a size within the model depends on values");
     std::vector<NodePlacements> ways;
     for (Placement& placement : whole_placements(graph_.type(node.output())))
       ways.push_back({{}, {std::move(placement)}});

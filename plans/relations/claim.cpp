@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "facts/observation.h"
+#include "ir/expand.h"
 #include "rule_language/substitution.h"
 #include "verifier/index/prove_axiom.h"
 
@@ -78,6 +80,34 @@ std::string named(std::string text, const std::string& name) {
   return text.replace(text.find(name_of_claim), name_of_claim.size(), name);
 }
 
+/// The claim with what its operators are composed of in their place: what is known of operators, such as that they are
+/// defined wherever their operands are, is known of these.
+Result<Claim> expanded(const Claim& claim) {
+  Graph graph = claim.graph;
+  LEMMA_ASSIGN_OR_RETURN(graph, expand_composites(graph));
+  const ValueId left = graph.outputs()[0].value, right = graph.outputs()[1].value;
+  return Claim{std::move(graph), left, right};
+}
+
+/// Whether an operator tells NaN from numbers.
+bool observes_undefined(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+    if (node.kind != NodeKind::operation) return false;
+    const std::vector<TensorType> types = graph.input_types(node);
+    return lemma::observes_undefined(graph.op(node), {types, node.attributes, node.output_count});
+  });
+}
+
+/// Decides a claim as it is written.
+bool is_proved(AskedClaim& asked, bool with_defined_inputs) {
+  const auto parsed = parse_substitutions(asked.rule, "claim");
+  if (!parsed) return false;
+  asked.is_proved =
+      verifier::prove_by_index(parsed->front(), {.assume_defined = with_defined_inputs}).proved;
+  asked.needs_defined_inputs = asked.is_proved && with_defined_inputs;
+  return asked.is_proved;
+}
+
 }  // namespace
 
 Result<std::string> text(const Claim& claim) {
@@ -94,15 +124,15 @@ std::optional<std::size_t> Claims::ask(const Claim& claim) {
   if (!written) return std::nullopt;
   const auto [place, is_new] = by_text_.emplace(*written, claims_.size());
   if (is_new) {
+    const std::string name = fmt::format("step_{}", claims_.size());
     AskedClaim asked;
-    asked.rule = named(*written, fmt::format("step_{}", claims_.size()));
-    const auto parsed = parse_substitutions(asked.rule, "claim");
-    if (parsed) {
-      asked.is_proved = verifier::prove_by_index(parsed->front()).proved;
-      if (!asked.is_proved) {
-        const verifier::IndexProof proof =
-            verifier::prove_by_index(parsed->front(), {.assume_defined = true});
-        asked.is_proved = asked.needs_defined_inputs = proof.proved;
+    asked.rule = named(*written, name);
+    if (!is_proved(asked, false) && !is_proved(asked, true) && observes_undefined(claim.graph)) {
+      const auto parts = expanded(claim);
+      const auto rule = parts ? text(*parts) : tl::unexpected(parts.error());
+      if (rule && *rule != *written) {
+        asked.rule = named(*rule, name);
+        is_proved(asked, true);
       }
     }
     claims_.push_back(std::move(asked));

@@ -19,10 +19,28 @@ constexpr std::size_t most_candidates = 24;
 /// on only values whose operands are all related are looked at.
 constexpr std::size_t most_failures_in_a_row = 40;
 
+/// By value, whether it is computed from constants alone.
+std::vector<bool> fixed_values(const Graph& graph) {
+  std::vector<bool> fixed(graph.value_count(), false);
+  for (std::uint32_t i = 0; i < graph.node_count(); ++i) {
+    const Node& node = graph.node(NodeId{i});
+    if (node.kind == NodeKind::input || node.kind == NodeKind::opaque) continue;
+    const bool is_fixed = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId operand) {
+      return operand.is_none() || fixed[operand.v];
+    });
+    for (std::uint32_t k = 0; k < node.output_count; ++k) fixed[node.output(k).v] = is_fixed;
+  }
+  return fixed;
+}
+
 class Search {
  public:
   Search(const Graph& single, const Program& program)
-      : single_(single), program_(program), samples_(Samples::compute(single, program)) {
+      : single_(single),
+        program_(program),
+        samples_(Samples::compute(single, program)),
+        is_fixed_(fixed_values(program.graph)),
+        is_fixed_single_(fixed_values(single)) {
     result_.of.resize(program.graph.value_count());
     readers_.resize(single.value_count());
     for (const NodeId id : single.live_nodes())
@@ -164,8 +182,7 @@ class Search {
         const bool follows =
             reader.kind == NodeKind::operation &&
             std::all_of(reader.inputs.begin(), reader.inputs.end(), [&](ValueId operand) {
-              return operand.is_none() || known.contains(operand) ||
-                     single_.constant_of(operand) != nullptr;
+              return operand.is_none() || known.contains(operand) || is_fixed_single_[operand.v];
             });
         if (!follows) continue;
         for (std::uint32_t i = 0; i < reader.output_count; ++i)
@@ -180,6 +197,8 @@ class Search {
   const Graph& single_;
   const Program& program_;
   std::optional<Samples> samples_;
+  std::vector<bool> is_fixed_,
+      is_fixed_single_;  // by value of the program, of the single-device graph
   Claims claims_;
   std::size_t failures_in_a_row_ = 0;
   Relations result_;

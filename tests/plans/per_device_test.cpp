@@ -65,17 +65,23 @@ std::optional<Example> example_of(OperatorId op, const OperatorInstance& instanc
   return example;
 }
 
+/// Ends the visit of instances, of which there are very many.
+struct EnoughSeen {};
+
 std::optional<Example> example_of(OperatorId op) {
   std::optional<Example> result;
-  visit_instances(record(op), [&](const OperatorInstance& instance) {
-    if (result) return false;
-    const auto attributes = complete_attributes(record(op), instance.inputs, instance.attributes,
-                                                instance.output_count);
-    const bool is_accepted = attributes && infer_types(record(op), {instance.inputs, *attributes,
-                                                                    instance.output_count});
-    if (is_accepted && !result && has_small_sizes(instance)) result = example_of(op, instance);
-    return is_accepted;
-  });
+  try {
+    visit_instances(record(op), [&](const OperatorInstance& instance) {
+      const auto attributes = complete_attributes(record(op), instance.inputs, instance.attributes,
+                                                  instance.output_count);
+      const bool is_accepted = attributes && infer_types(record(op), {instance.inputs, *attributes,
+                                                                      instance.output_count});
+      if (is_accepted && has_small_sizes(instance)) result = example_of(op, instance);
+      if (result) throw EnoughSeen{};
+      return is_accepted;
+    });
+  } catch (const EnoughSeen&) {
+  }
   return result;
 }
 
