@@ -8,6 +8,11 @@ namespace lemma::backend {
 /// Who reads elements side by side: the vectors of a processor, or the lanes of a GPU's warp.
 enum class ReadBy : std::uint8_t { vectors, lanes };
 
+/// What known numbers do with the result of a sum of products one after the other, as a BatchNormalization after a convolution
+/// does, goes into the weights and a bias: each weight times all factors of its result, rounded once. Not where a weight would
+/// become too small or too large for that.
+ComputationGraph fold_factors(ComputationGraph graph);
+
 /// Sums whose terms are there only where an index is a multiple of a stride, as of transposed convolutions: the elements of
 /// each residue are a sum of all its terms, computed by itself, and then put into their places.
 ComputationGraph split_by_stride(ComputationGraph graph);
