@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/emit/dealt_terms.h"
 #include "backend/emit/element_writer.h"
 #include "backend/emit/real_range.h"
 #include "backend/emit/source_types.h"
@@ -17,16 +18,10 @@ namespace {
 using namespace lowering;  // NOLINT: its words are those of this file
 using Kind = ExpressionKind;
 
-std::int64_t count_of(const Sizes& sizes) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : sizes) count *= size;
-  return count;
-}
-
 bool deals_out(const LoweredOutput& output, LongReductions reductions) {
   if (reductions != LongReductions::partial_results)
     return reductions == LongReductions::across_lanes;
-  return reduces_along_lanes(output.graph, count_of(output.sizes));
+  return deals_out_terms(output);
 }
 
 }  // namespace
