@@ -57,6 +57,12 @@ constexpr ComputationPass computation_list[] = {
        if (by == ReadBy::lanes) return graph;
        return pair_integers(std::move(graph));
      }},
+    {"narrow_whole_numbers",
+     [](const CompileOptions& options) { return options.domain == lowering::Domain::native; },
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return narrow_whole_numbers(std::move(graph));
+     }},
     {"tile_windows", [](const CompileOptions& options) { return options.tiles_windows; },
      [](ComputationGraph graph, const CompileOptions& options, ReadBy) {
        return tile_windows(std::move(graph), options.domain);

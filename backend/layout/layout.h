@@ -21,6 +21,10 @@ ComputationGraph split_by_stride(ComputationGraph graph);
 /// as bytes or as integers of 16 bits, in groups along the sum (backend/pairs.h), whatever type the sum is computed in.
 ComputationGraph pair_integers(ComputationGraph graph);
 
+/// Whole numbers of f64 that f32 has as well, with all numbers between them, are stored and computed in f32: sums of products of
+/// bytes that do not lie side by side along the sum, as of convolutions of one channel in each group.
+ComputationGraph narrow_whole_numbers(ComputationGraph graph);
+
 /// Stores padding: where windows reach over the edge of a tensor, the tensor is stored once with its padding
 /// (implicit padding of convolutions and pools), so that no read is guarded. Vectors leave out products behind a guard where
 /// the other factor may be infinite; what they read is inside then.
