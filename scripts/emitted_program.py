@@ -33,7 +33,7 @@ def emit(lemma, model, folder, threads, *words):
 
 def compile_library(folder, source, *words):
     """program.so, with the options that the README of the directory names."""
-    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fno-thread-jumps", "-march=native", "-pthread",
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-fno-thread-jumps", "-fno-split-paths", "-fno-tree-loop-distribute-patterns", "-march=native", "-pthread",
                     "-shared", "-fPIC", *words, source, "-o", "program.so"], cwd=folder, check=True)
 
 

@@ -30,6 +30,13 @@ constexpr GraphPass graph_list[] = {
 };
 
 constexpr ComputationPass computation_list[] = {
+    {"fold_factors",
+     // Residues are exact, and have no inverse of a rounded number.
+     [](const CompileOptions& options) { return options.domain == lowering::Domain::native; },
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return fold_factors(std::move(graph));
+     }},
     {"separate_algorithms", always,
      [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
        // Kernels for GPUs go through all terms.
@@ -49,6 +56,12 @@ constexpr ComputationPass computation_list[] = {
      [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
        if (by == ReadBy::lanes) return graph;
        return pair_integers(std::move(graph));
+     }},
+    {"narrow_whole_numbers",
+     [](const CompileOptions& options) { return options.domain == lowering::Domain::native; },
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return narrow_whole_numbers(std::move(graph));
      }},
     {"tile_windows", [](const CompileOptions& options) { return options.tiles_windows; },
      [](ComputationGraph graph, const CompileOptions& options, ReadBy) {

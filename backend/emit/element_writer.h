@@ -66,6 +66,7 @@ class ElementWriter {
   Result<void> write_select(TermNumber id, const std::string& type);
   Result<void> write_and(TermNumber id, const std::string& type);
   bool is_near(TermNumber id) const;
+  bool is_read_in_32_bits(TermNumber id) const;
   bool divides_near(TermNumber id) const;
   TermNumber before_exact_cast(TermNumber cast) const;
   bool is_gathered(const lowering::Term& read) const;

@@ -51,7 +51,7 @@ class BlockWriter : public ElementWriter {
     const bool is_split = stores_along_rows && operations_after_sums() > most_operations_of_a_store;
     if (is_split) LEMMA_RETURN_IF_ERROR(write_reads_along_rows());
     LEMMA_RETURN_IF_ERROR(write_parts(0));
-    if (is_split) close_group();
+    if (is_split || is_narrowed_last()) close_group();
     group().goes_along_rows = stores_along_rows;
     group().used.insert(nest_.root);
     add_to_group(store_.of(term_name(nest_.root)));
@@ -72,6 +72,21 @@ class BlockWriter : public ElementWriter {
       LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id) : add_to_group(id));
     }
     return {};
+  }
+
+  /// Whether real numbers become integers of 8 bits last, which have a loop of their own: compilers make vectors of as many
+  /// elements as the smallest type of a loop has in a register, or of so few of the larger types as there are lanes.
+  bool is_narrowed_last() const {
+    const Term& root = graph_.term(nest_.root);
+    return (nest_.type == DataType::u8 || nest_.type == DataType::i8) &&
+           graph_.domain() == lowering::Domain::native && is_in_lanes(nest_.root) &&
+           root.kind == ExpressionKind::cast && is_real(graph_.term(root.operands[0]).type);
+  }
+
+  /// The type of a value that other groups read.
+  Result<std::string> held_type(TermNumber id) const {
+    if (id == nest_.root && is_narrowed_last()) return std::string("std::int32_t");
+    return computed_type(graph_.term(id).lanes);
   }
 
   /// The most operations on each sum of a block with channel lanes that go along the rows with the store, where vectors
@@ -423,7 +438,7 @@ class BlockWriter : public ElementWriter {
     const Group& group = groups_[number];
     source::Builder result;
     for (const TermNumber id : declared_[number]) {
-      LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(graph_.term(id).lanes));
+      LEMMA_ASSIGN_OR_RETURN(const std::string type, held_type(id));
       result.add(declaration_of_held(id, type));
     }
     LEMMA_ASSIGN_OR_RETURN(source::Statement all, loops_over(number, false));
@@ -560,9 +575,13 @@ Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& bl
   LEMMA_ASSIGN_OR_RETURN(std::string type,
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
   for (TermNumber id = 0; id < nest.graph.size(); ++id)
-    if (const auto reduction = find_vector_reduction(nest, block, id);
-        reduction && reduction->has_groups())
+    if (const auto reduction = find_vector_reduction(nest, block, id)) {
+      // Their sums are what registers have to hold.
+      LEMMA_ASSIGN_OR_RETURN(type, computed_type(nest.graph.term(id).lanes));
+      if (!reduction->has_groups()) continue;
       type = "std::int32_t";
+      break;
+    }
   Statements sizes = {source::compile_time_constant(
       "std::int64_t", "lanes",
       fmt::format("{}<{}>({})", block.has_rows() ? "lanes_of_block" : "lanes_of_row", type,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/emit/dealt_terms.h"
 #include "backend/emit/element_writer.h"
 #include "backend/emit/real_range.h"
 #include "backend/emit/source_types.h"
@@ -17,16 +18,10 @@ namespace {
 using namespace lowering;  // NOLINT: its words are those of this file
 using Kind = ExpressionKind;
 
-std::int64_t count_of(const Sizes& sizes) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : sizes) count *= size;
-  return count;
-}
-
 bool deals_out(const LoweredOutput& output, LongReductions reductions) {
   if (reductions != LongReductions::partial_results)
     return reductions == LongReductions::across_lanes;
-  return reduces_along_lanes(output.graph, count_of(output.sizes));
+  return deals_out_terms(output);
 }
 
 }  // namespace
@@ -142,7 +137,11 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
   }
   if (term.kind == Kind::cast) {
     const TermNumber from = before_exact_cast(id);
-    return cast_text(graph_.term(from).type, term.type, graph_.domain(), term_name(from));
+    const std::string integer = term_name(from);
+    return cast_text(graph_.term(from).type, term.type, graph_.domain(),
+                     is_read_in_32_bits(from) && is_real(term.type)
+                         ? fmt::format("static_cast<std::int32_t>({})", integer)
+                         : integer);
   }
   const bool unsigned64 = first.type == DataType::u64;
   if (term.operands.size() == 1)
@@ -152,6 +151,14 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
                        term.kind == Kind::floor_divide || term.kind == Kind::floor_modulo,
                        operand(0), operand(1));
   return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
+}
+
+/// Whether it is an element as it was read, of a type whose numbers 32 bits have: vectors of these are converted to real ones.
+bool ElementWriter::is_read_in_32_bits(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  return reductions_ == LongReductions::partial_results && graph_.domain() == Domain::native &&
+         term.kind == Kind::read && term.lanes == LaneKind::integer && byte_size(term.type) <= 4 &&
+         term.type != DataType::u32;
 }
 
 /// Whether two integers are divided whose types have 32 bits at most, all of whose quotients a division of f64 gives.

@@ -162,19 +162,52 @@ class NestWriter {
     for (std::size_t axis = 0; axis + 1 < nest_.axes.size(); ++axis) open_loop(axis, "");
     const LoopBounds& all = bounds_.back();
     write_bounds(row, all);
-    LoweredOutput inside = nest_;
+    LoweredOutput inside = nest_, outside = nest_;
     inside.root = row.value;
+    outside.root = row.otherwise;
     for (const auto& [first, end] : {std::pair<std::string, std::string>{all.first, "from"},
                                      {"from", "to"},
                                      {"to", all.end}}) {
+      const bool is_inside = end == "to";
+      if (is_inside && is_copied(row.value)) {
+        add_copy(row.value);
+        continue;
+      }
       source_.open(source::counting_loop(variable_name(nest_.axes.back()), first, end));
-      const LoweredOutput& part = end == "to" ? inside : nest_;
-      LEMMA_ASSIGN_OR_RETURN(ElementSource element,
-                             SingleWriter(part, end == "to").write(part.root));
+      const LoweredOutput& part = is_inside ? inside : outside;
+      LEMMA_ASSIGN_OR_RETURN(ElementSource element, SingleWriter(part, is_inside).write(part.root));
       LEMMA_RETURN_IF_ERROR(write_element(std::move(element)));
       source_.close();
     }
     return closed();
+  }
+
+  /// Whether elements that lie side by side are moved as they are.
+  bool is_copied(lowering::TermNumber id) const {
+    const lowering::Term& read = nest_.graph.term(id);
+    if (read.kind != ExpressionKind::read || read.type != nest_.type ||
+        nest_.graph.domain() != lowering::Domain::native)
+      return false;
+    const lowering::InputView& input = nest_.graph.inputs()[read.input];
+    if (input.type != nest_.type || input.as_lanes) return false;
+    const lowering::Linear address = nest_.graph.address(read);
+    return address.coefficient(nest_.axes.back()) == 1 &&
+           std::all_of(address.terms.begin(), address.terms.end(),
+                       [](const auto& term) { return term.first < lowering::first_term_atom; });
+  }
+
+  /// The elements from `from` to `to`.
+  void add_copy(lowering::TermNumber id) {
+    const lowering::Term& read = nest_.graph.term(id);
+    source_.open(source::Block{});
+    source_.add(source::constant("std::int64_t", variable_name(nest_.axes.back()), "from"));
+    source_.add(
+        source::Call{"copy_row",
+                     {fmt::format("&{}[{}]", result_, linear_text(nest_.graph, place_of_element())),
+                      fmt::format("&{}[{}]", input_name(read.input),
+                                  linear_text(nest_.graph, nest_.graph.address(read))),
+                      "to - from"}});
+    source_.close();
   }
 
   /// `from` and `to`: where the bounds hold, or two times the same number.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "backend/emit/dealt_terms.h"
 #include "backend/emit/emit_block.h"
 #include "backend/emit/vector_reduction.h"
 #include "backend/pairs.h"
@@ -143,9 +144,7 @@ std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
 std::optional<ElementBlock> find_block(const LoweredOutput& nest,
                                        const std::vector<std::int64_t>& least_extents) {
   if (nest.axes.empty()) return std::nullopt;
-  std::int64_t elements = 1;
-  for (const LoopVariable axis : nest.axes) elements *= nest.graph.extent(axis);
-  if (lowering::reduces_along_lanes(nest.graph, elements)) return std::nullopt;
+  if (deals_out_terms(nest)) return std::nullopt;
   if (const auto panel = find_panel(nest, least_extents)) return panel;
   ElementBlock block;
   block.lane_axis = nest.axes.size() - 1;

@@ -25,6 +25,7 @@ class RowFinder {
     if (root.kind != Kind::select || !add_guard(root.operands[0]) || !add_reads(root.operands[1]))
       return std::nullopt;
     row_.value = root.operands[1];
+    row_.otherwise = root.operands[2];
     return std::move(row_);
   }
 

@@ -16,9 +16,9 @@ struct RowBound {
 };
 
 /// A row of elements with bounds. Where all of these hold, the element is `value`, and what it
-/// reads lies inside its tensors.
+/// reads lies inside its tensors; elsewhere it is `otherwise`, or undefined.
 struct GuardedRow {
-  lowering::TermNumber value = 0;
+  lowering::TermNumber value = 0, otherwise = 0;
   std::vector<RowBound> bounds;
 };
 

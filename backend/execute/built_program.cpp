@@ -49,10 +49,12 @@ Result<std::string> cpp_compiler() {
   return unsupported("there is no C++ compiler to build the program with; set CXX");
 }
 
-const std::vector<std::string> code_options = {"-std=c++20",        "-O3",
-                                               "-ffp-contract=off", "-fno-trapping-math",
-                                               "-fno-math-errno",   "-fno-thread-jumps",
-                                               "-march=native"};
+const std::vector<std::string> code_options = {
+    "-std=c++20",        "-O3",
+    "-ffp-contract=off", "-fno-trapping-math",
+    "-fno-math-errno",   "-fno-thread-jumps",
+    "-fno-split-paths",  "-fno-tree-loop-distribute-patterns",
+    "-march=native"};
 
 std::vector<std::string> compile_words(const std::string& compiler) {
   std::vector<std::string> words = {compiler};

@@ -11,8 +11,9 @@ constexpr std::size_t most_members = 32;  // so that functions stay of a size th
 constexpr std::size_t most_arguments = 96;
 /// Lanes of a warp: a point with fewer elements leaves most of them idle.
 constexpr double warp_lanes = 32;
-/// Elements of a point that the lanes of a warp can hold in registers and exchange.
-constexpr double most_warp_elements = 8192;
+/// Elements of a point that the lanes of a warp can hold in registers and exchange, and those that stay in a near cache of a
+/// processor from one phase to the next.
+constexpr double most_warp_elements = 8192, most_near_elements = 32768;
 
 bool contains(const std::vector<std::size_t>& sorted, std::size_t value) {
   return std::binary_search(sorted.begin(), sorted.end(), value);
@@ -144,7 +145,7 @@ std::vector<Stitching> DeltaEvaluator::schemes(const std::vector<std::size_t>& m
   }
   std::vector<Stitching> result;
   if (options_.warp && points > 1 && !has_rows_again && most_elements >= warp_lanes &&
-      most_elements <= most_warp_elements)
+      most_elements <= (device_.multiprocessor ? most_warp_elements : most_near_elements))
     result.push_back(Stitching::warp);
   if (options_.block && shared_bytes <= static_cast<double>(device_.shared_bytes_per_unit))
     result.push_back(Stitching::block);

@@ -8,6 +8,11 @@ namespace lemma::backend {
 /// Who reads elements side by side: the vectors of a processor, or the lanes of a GPU's warp.
 enum class ReadBy : std::uint8_t { vectors, lanes };
 
+/// What known numbers do with the result of a sum of products one after the other, as a BatchNormalization after a convolution
+/// does, goes into the weights and a bias: each weight times all factors of its result, rounded once. Not where a weight would
+/// become too small or too large for that.
+ComputationGraph fold_factors(ComputationGraph graph);
+
 /// Sums whose terms are there only where an index is a multiple of a stride, as of transposed convolutions: the elements of
 /// each residue are a sum of all its terms, computed by itself, and then put into their places.
 ComputationGraph split_by_stride(ComputationGraph graph);
@@ -15,6 +20,10 @@ ComputationGraph split_by_stride(ComputationGraph graph);
 /// Factors of sums of products that are small whole numbers, such as quantized ones, or such numbers times scales, are stored
 /// as bytes or as integers of 16 bits, in groups along the sum (backend/pairs.h), whatever type the sum is computed in.
 ComputationGraph pair_integers(ComputationGraph graph);
+
+/// Whole numbers of f64 that f32 has as well, with all numbers between them, are stored and computed in f32: sums of products of
+/// bytes that do not lie side by side along the sum, as of convolutions of one channel in each group.
+ComputationGraph narrow_whole_numbers(ComputationGraph graph);
 
 /// Stores padding: where windows reach over the edge of a tensor, the tensor is stored once with its padding
 /// (implicit padding of convolutions and pools), so that no read is guarded. Vectors leave out products behind a guard where

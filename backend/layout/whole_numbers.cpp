@@ -81,6 +81,7 @@ class Ranges {
       case Kind::cast:
         return operand(0) && holds(node.type, *operand(0)) ? operand(0) : std::nullopt;
       case Kind::select: return joined(operand(1), operand(2));
+      case Kind::sum: return operand(0) ? added_up(node, *operand(0)) : std::nullopt;
       default: break;
     }
     if (node.operands.size() != 2 || !operand(0) || !operand(1)) return std::nullopt;
@@ -91,6 +92,15 @@ class Ranges {
       case Kind::multiply: return stored(multiplied(a, b), node.type);
       default: return std::nullopt;
     }
+  }
+
+  /// The sum of some of the terms is within these bounds as well.
+  Range added_up(const ExpressionNode& sum, const WholeRange& term) const {
+    double terms = 1;
+    for (const VariableId v : sum.bound)
+      terms *= static_cast<double>(definition_.extent(v).offset());
+    return stored(bounded(std::min(0.0, terms * term.low), std::max(0.0, terms * term.high)),
+                  sum.type);
   }
 
   /// Nothing where the type wraps or rounds it.

@@ -314,7 +314,7 @@ class Emit(unittest.TestCase):
             files = sorted(file.name for file in folder.iterdir())
             passes = [name.partition("-")[2].removesuffix(".txt") for name in files]
             self.assertEqual([int(name.partition("-")[0]) for name in files], list(range(1, len(files) + 1)))
-            self.assertEqual(passes[:4], ["expand-composites", "join-products", "lower-graph", "separate-algorithms"])
+            self.assertEqual(passes[:4], ["expand-composites", "join-products", "lower-graph", "fold-factors"])
             self.assertEqual(passes[-4:], ["schedule", "plan-memory", "share-counters", "check-program"])
             self.assertEqual("fuse" in passes, not words)
         self.assertIn("= MatMul(", (folder / files[2]).read_text())

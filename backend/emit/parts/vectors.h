@@ -112,6 +112,34 @@ template <std::int64_t count, bool stores, typename T>
   __builtin_prefetch(first + count - 1, stores);
 }
 
+/// Copies elements that lie side by side, often fewer than a few vectors have.
+template <typename T>
+[[maybe_unused, gnu::always_inline]] inline void copy_row(T* __restrict to,
+                                                          const T* __restrict from,
+                                                          std::int64_t count) {
+  std::int64_t i = 0;
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__FMA__)
+  constexpr std::int64_t lanes = register_elements<T>;
+  for (; i + lanes <= count; i += lanes) _mm512_storeu_si512(to + i, _mm512_loadu_si512(from + i));
+  if (i < count) {
+    const std::uint64_t rest = (std::uint64_t{1} << (count - i)) - 1;
+    if constexpr (sizeof(T) == 1)
+      _mm512_mask_storeu_epi8(to + i, rest, _mm512_maskz_loadu_epi8(rest, from + i));
+    else if constexpr (sizeof(T) == 2)
+      _mm512_mask_storeu_epi16(to + i, static_cast<__mmask32>(rest),
+                               _mm512_maskz_loadu_epi16(static_cast<__mmask32>(rest), from + i));
+    else if constexpr (sizeof(T) == 4)
+      _mm512_mask_storeu_epi32(to + i, static_cast<__mmask16>(rest),
+                               _mm512_maskz_loadu_epi32(static_cast<__mmask16>(rest), from + i));
+    else
+      _mm512_mask_storeu_epi64(to + i, static_cast<__mmask8>(rest),
+                               _mm512_maskz_loadu_epi64(static_cast<__mmask8>(rest), from + i));
+  }
+#else
+  for (; i < count; ++i) to[i] = from[i];
+#endif
+}
+
 /// Elements first, first + 1, ... of a tensor, of which a task keeps only those.
 template <typename T>
 struct Window {
