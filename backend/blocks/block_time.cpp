@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/blocks/attention.h"
 #include "backend/blocks/shared_terms.h"
 
 namespace lemma::backend {
@@ -329,6 +330,8 @@ double BlockTime::seconds(const Kernel& kernel, const Arguments& residents) cons
   const double cycles_per_second = device_.multiprocessor->cycles_per_second;
   if (op_.is_stitched() && op_.body.stitching == Stitching::warp)
     return warp_cycles(kernel, residents) / cycles_per_second;
+  if (const auto attention = find_attention(op_, kernel.parts, limits_))
+    return attention->cycles / cycles_per_second;
   double seconds = 0;
   for (const Phase& phase : op_.body.phases) {
     const PhaseTime time = of_phase(kernel, phase, residents);
