@@ -72,7 +72,9 @@ double slowness(const Device& device, const CostKey& key) {
 
 /// The steps of a recurrent operator, each of which waits for the one before; 0 for all others.
 double recurrent_steps(const CostKey& key) {
-  const std::string_view name = key.op->name;
+  std::string_view name = key.op->name;
+  constexpr std::string_view of_directions = "Layer";
+  if (name.ends_with(of_directions)) name.remove_suffix(of_directions.size());
   if ((name != "LSTM" && name != "GRU" && name != "RNN") || key.inputs.empty() ||
       !key.inputs.front().shape || key.inputs.front().shape->empty())
     return 0;

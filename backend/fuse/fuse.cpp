@@ -181,6 +181,18 @@ class Fusion {
     return read <= made;
   }
 
+  /// Whether the result is of sums of what was computed and is much larger, as of scores of attention. These are handed on in
+  /// the block where both have the same rows, which a result with its axes in another order has not.
+  bool sums_up_much(const Computation& producer) const {
+    constexpr double much = 4;
+    if (!has_reduction(producer.definition)) return false;
+    return std::any_of(producer.operands.begin(), producer.operands.end(),
+                       [&](BufferNumber operand) {
+                         return operand != no_buffer && producers_[operand] &&
+                                bytes_of(operand) >= much * bytes_of(producer.result);
+                       });
+  }
+
   bool fuse_one(Computation& reader) {
     for (std::uint32_t i = 0; i < reader.operands.size(); ++i) {
       const BufferNumber buffer = reader.operands[i];
@@ -220,6 +232,7 @@ class Fusion {
         (is_read_in_reduction(reader.definition, input) ||
          (between.elements >= many && has_reduction(reader.definition))))
       return false;
+    if (reader_ == FuseFor::lanes && is_permutation(reader) && sums_up_much(producer)) return false;
     if (reader_ == FuseFor::lanes && is_permutation(producer) &&
         is_read_in_reduction(reader.definition, input) && !is_guarded(reader.definition, input))
       return reader.views[input].sizes == between.sizes;

@@ -1,6 +1,7 @@
 #include "backend_cuda/emit_cuda/tiled_nest.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -75,6 +76,8 @@ class TiledWriter {
           other = variable_name(nest_.axes[axis]);
           own != other)
         source_.add(source::constant("std::int64_t", own, other));
+    const std::vector<std::uint32_t> single = scores.single_elements();
+    LEMMA_RETURN_IF_ERROR(scores.read_ahead(single, source_));
     LEMMA_RETURN_IF_ERROR(scores.write_factor("queries", scores.product_.left));
     LEMMA_RETURN_IF_ERROR(scores.write_factor("keys", scores.product_.right));
     LEMMA_RETURN_IF_ERROR(scores.write_after("score", true));
@@ -96,11 +99,51 @@ class TiledWriter {
         fmt::format("attend<Queries, Keys, Values, {}>", block_threads_),
         {"threads", "slots", "queries", "keys", "values", scores.lines_text(scores.product_.left),
          fmt::format("{}", attention.columns), "score", "store"}});
-    source_.close(1 + product_.batches.size());
+    source_.close(1 + (single.empty() ? 0 : 1) + product_.batches.size());
     return source_.take();
   }
 
  private:
+  /// Inputs of which the nest reads one element, whatever its variables are, such as a scale.
+  std::vector<std::uint32_t> single_elements() const {
+    std::set<std::uint32_t> inputs, others;
+    for (lowering::TermNumber id = 0; id < nest_.graph.size(); ++id) {
+      const Term& read = nest_.graph.term(id);
+      if (read.kind != ExpressionKind::read) continue;
+      const bool is_single =
+          nest_.graph.address(read) == Linear::of(0) && count_of_elements(read.input) == 1;
+      (is_single ? inputs : others).insert(read.input);
+    }
+    for (const std::uint32_t input : others) inputs.erase(input);
+    return {inputs.begin(), inputs.end()};
+  }
+
+  std::int64_t count_of_elements(std::uint32_t input) const {
+    std::int64_t count = 1;
+    for (const std::int64_t size : nest_.graph.inputs()[input].sizes) count *= size;
+    return count;
+  }
+
+  /// Reads such elements before the loops, in a scope in which they take the places of their tensors.
+  Result<void> read_ahead(const std::vector<std::uint32_t>& inputs, source::Builder& to) const {
+    if (inputs.empty()) return {};
+    const auto type_of = [&](std::uint32_t input) {
+      return stored_type(nest_.graph.inputs()[input].type);
+    };
+    for (const std::uint32_t input : inputs) {
+      LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(input));
+      to.add(source::constant(type, fmt::format("only{}", input),
+                              fmt::format("{}[0]", input_name(input))));
+    }
+    to.open(source::Block{});
+    for (const std::uint32_t input : inputs) {
+      LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(input));
+      to.add(source::constant(fmt::format("KnownElement<{}>", type), input_name(input),
+                              fmt::format("{{only{}}}", input)));
+    }
+    return {};
+  }
+
   std::string lines_text(const Factor& factor) const {
     std::vector<LoopBounds> bounds;
     for (const std::size_t axis : factor.lines) bounds.push_back(bounds_[axis]);

@@ -5,9 +5,10 @@ ThreadSanitizer where it is there."""
 
 import re
 import sys
+import unittest
 
 import cuda_case
-import cuda_models
+import ptx_program
 from cuda_models import BF16, F16, F32, I64, model, node, tensor, weights
 from tiny_models import integer_attribute, integers_attribute
 
@@ -52,7 +53,7 @@ ATTENTIONS = {
     "plain": lambda: attention(F16, 50, 72, 32, 16),
     "bf16": lambda: attention(BF16, 33, 130, 16, 48),
     "added": lambda: attention(F16, 40, 64, 16, 32, mask="added"),
-    "causal": lambda: attention(F16, 96, 96, 32, 32, mask="causal"),
+    "causal": lambda: attention(F16, 128, 160, 32, 32, mask="causal"),
     "peaked": lambda: attention(F16, 40, 136, 32, 16, factor=4.0),
     "turned": lambda: attention(F16, 20, 72, 32, 32, is_turned=True),
 }
@@ -65,25 +66,34 @@ REDUCTIONS = {
 
 class CudaAttention(cuda_case.ProgramCase):
     models = {**ATTENTIONS, **REDUCTIONS}
+    attentions, reductions = ("plain", "causal"), ("all", "columns", "product")
+
+    def disagreement_of_attention(self, name):
+        directory = self.write_program(name, f"attention_{name}", *WORDS)
+        text = (directory / "kernels.cuh").read_text()
+        self.assertEqual(len(re.findall(r"^__device__ __noinline__ void kernel_\d", text, re.M)), 1, name)
+        self.assertIn("attend<", text, name)
+        return self.disagreement(directory)
+
+    def disagreement_of_reduction(self, name):
+        directory = self.write_program(name, f"reduction_{name}", *WORDS)
+        text = (directory / "kernels.cuh").read_text()
+        self.assertGreaterEqual(len(re.findall(r"^__device__ __noinline__ void (?:kernel|phase)_\d", text, re.M)), 2, name)
+        return self.disagreement(directory)
 
     def test_attention_is_one_kernel_and_agrees_with_the_interpreter(self):
-        def check(name):
-            directory = self.write_program(name, f"attention_{name}", *WORDS)
-            text = (directory / "kernels.cuh").read_text()
-            self.assertEqual(len(re.findall(r"^__device__ __noinline__ void kernel_\d", text, re.M)), 1, name)
-            self.assertIn("attend<", text, name)
-            self.assertIsNone(self.disagreement(directory), name)
-        self.for_each(check, ATTENTIONS)
+        self.assertEqual([failure for failure in self.for_each(self.disagreement_of_attention, self.attentions) if failure], [])
 
     def test_reductions_of_few_elements_have_two_phases(self):
-        def check(name):
-            directory = self.write_program(name, f"reduction_{name}", *WORDS)
-            text = (directory / "kernels.cuh").read_text()
-            self.assertGreaterEqual(len(re.findall(r"^__device__ __noinline__ void (?:kernel|phase)_\d", text, re.M)), 2, name)
-            self.assertIsNone(self.disagreement(directory), name)
-        self.for_each(check, REDUCTIONS)
+        self.assertEqual([failure for failure in self.for_each(self.disagreement_of_reduction, self.reductions) if failure], [])
 
-    def test_changes_of_attention_are_found(self):
+
+class AllAttention(CudaAttention):
+    """All forms, and changes of the source: minutes."""
+
+    attentions, reductions = tuple(ATTENTIONS), tuple(REDUCTIONS)
+
+    def test_changes_are_found(self):
         directory = self.write_program("peaked", "changed", *WORDS)
         self.assertIsNone(self.disagreement(directory))
         file = directory / "attention.cuh"
@@ -95,6 +105,19 @@ class CudaAttention(cuda_case.ProgramCase):
             file.write_text(text.replace(before, after))
             self.assertIsNotNone(self.disagreement(directory), before)
         file.write_text(text)
+
+
+class PtxAttention(CudaAttention):
+    """The same as nvcc's PTX, which is run on this processor (ptx_program.py)."""
+
+    attentions, reductions = ("causal", "bf16"), ("all", "f16", "product")
+
+    @classmethod
+    def setUpClass(cls):
+        if ptx_program.compiler() is None:
+            raise unittest.SkipTest("there is no nvcc")
+        super().setUpClass()
+        cls.host = ptx_program.Host(cls.folder, "sm_90")
 
 
 if __name__ == "__main__":
