@@ -53,12 +53,14 @@ class ElementCost {
     return run() + (of_loop + indices) / static_cast<double>(batch_.together) + store;
   }
 
-  /// How often a thread waits for the device's memory for each of its elements: for what it has begun to read at a time.
+  /// How often a thread waits for the device's memory for each of its elements: for what it has begun to read at a time. What all
+  /// elements read is in the near cache but for the first.
   double waits_for_memory() const {
     double waits = 0;
     for (TermNumber id = 0; id < nest_.graph.size(); ++id) {
       const Term& term = nest_.graph.term(id);
-      if (term.kind != Kind::read || is_in_block(op_, phase_.operands[term.input], residents_))
+      if (term.kind != Kind::read || (term.depends & axes_) == 0 ||
+          is_in_block(op_, phase_.operands[term.input], residents_))
         continue;
       waits = std::max(waits, times(term.depends) / in_flight(term));
     }
@@ -113,12 +115,13 @@ class ElementCost {
     return nullptr;
   }
 
+  static constexpr double unrolled_by_nvcc = 4;
+
   /// Steps of the loops around a read that are begun before the first one is used. nvcc unrolls loops four times.
   double in_flight(const Term& read) const {
-    constexpr double unrolled = 4;
     if (const LaneTerms* const terms = lane_terms(read))
       return static_cast<double>(terms->in_flight());
-    return (read.depends & ~axes_) != 0 ? std::min(unrolled, times(read.depends)) : 1;
+    return (read.depends & ~axes_) != 0 ? std::min(unrolled_by_nvcc, times(read.depends)) : 1;
   }
 
   double of_term(TermNumber id) const {
@@ -129,7 +132,9 @@ class ElementCost {
         is_long_reduction(nest_, term) ? std::countr_zero(static_cast<std::uint64_t>(lanes())) : 0;
     const auto known = terms_of_lanes_.find(id);
     const double unrolled =
-        known == terms_of_lanes_.end() ? 1 : static_cast<double>(known->second.in_flight());
+        known != terms_of_lanes_.end() ? static_cast<double>(known->second.in_flight())
+        : lanes() > 1 && (shared_ & lowering::set_of(term.bound.back())) != 0 ? unrolled_by_nvcc
+                                                                              : 1;
     return steps * (of_loop / unrolled + of_arithmetic(term)) +
            times(term.depends) * exchanges * of_exchange;
   }
@@ -153,6 +158,10 @@ class ElementCost {
 
   double of_read(const Term& read) const {
     const std::uint32_t operand = phase_.operands[read.input];
+    // What all elements read is in the near cache, which is as fast as shared memory.
+    if (lanes() > 1 && (read.depends & shared_) != 0 &&
+        (is_in_block(op_, operand, residents_) || (read.depends & axes_) == 0))
+      return of_shared_term;
     if (is_in_block(op_, operand, residents_) || !spread_) return of_access(operand);
     const LaneTerms* const terms = lane_terms(read);
     const double access =

@@ -178,7 +178,7 @@ class SharedTerms {
       const auto known = all_terms.find(reduction.number);
       const LaneTerms terms = known == all_terms.end() ? LaneTerms{} : known->second;
       double step = of_loop / static_cast<double>(terms.in_flight()) + of_arithmetic +
-                    of_shared_load * reduction.reads_in_block;
+                    (spread.lanes > 1 ? of_shared_term : of_shared_load) * reduction.reads_in_block;
       for (const auto& [pattern, input] : reduction.reads) {
         Pattern of_lanes = pattern;
         of_lanes.of_term *= terms.together;

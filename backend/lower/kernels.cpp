@@ -190,13 +190,11 @@ class TaskModel {
   }
 
   /// Seconds for a byte of a task: the units share a bandwidth, of which one has more where others have no task, but not all
-  /// that these leave (assumed: the power 0.75 of the units that have a task); at most a request of 64 bytes in a cycle.
+  /// that these leave, and at most twice its share (assumed, as the power 0.75).
   double drawn(double seconds_per_byte, double tasks) const {
     if (!device_.multiprocessor || tasks >= device_.units) return seconds_per_byte;
-    constexpr double most_in_cycle = 64, power = 0.75;
-    const double least = 1 / (most_in_cycle * device_.multiprocessor->cycles_per_second);
-    return std::min(seconds_per_byte,
-                    std::max(least, seconds_per_byte * std::pow(tasks / device_.units, power)));
+    constexpr double most_shares = 2, power = 0.75;
+    return seconds_per_byte * std::max(1 / most_shares, std::pow(tasks / device_.units, power));
   }
 
   bool exceeds_cache(const Buffer& buffer) const {

@@ -47,9 +47,9 @@ TEST(Passes, RunInTheOrderOfTheirLists) {
   std::vector<std::string> names;
   for (const auto& [name, text] : results_of(two_functions)) names.push_back(name);
   const std::vector<std::string> expected = {
-      "expand_composites", "join_products", "lower_graph",   "separate_algorithms",
-      "split_by_stride",   "store_padding", "pair_integers", "store_windows",
-      "widen_rows",        "fuse",          "turn_weights"};
+      "expand_composites", "join_products", "lower_graph",      "separate_algorithms",
+      "split_by_stride",   "store_padding", "pair_integers",    "store_windows",
+      "widen_rows",        "fuse",          "split_reductions", "turn_weights"};
   EXPECT_EQ(names, expected);  // windows are tiled only where options ask for it
 }
 
