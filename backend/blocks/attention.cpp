@@ -35,7 +35,7 @@ TermNumber without_casts(const LoweredOutput& nest, TermNumber id) {
 class AttentionFinder {
  public:
   AttentionFinder(const TaskOperator& op, const std::vector<std::int64_t>& parts,
-         const ProductLimits& limits)
+                  const ProductLimits& limits)
       : op_(op), parts_(parts), limits_(limits) {}
 
   std::optional<Attention> run() {
