@@ -77,6 +77,14 @@ double TaskProgram::seconds_of(const Task& task) const {
   return has_residents(task) ? chosen.seconds_with_residents : chosen.seconds_per_task;
 }
 
+double TaskProgram::memory_seconds() const {
+  double seconds = 0;
+  if (!residents.is_empty()) return seconds;
+  for (OperatorNumber op = 0; op < chosen_kernels.size(); ++op)
+    seconds += kernel(op).memory_seconds;
+  return seconds;
+}
+
 double TaskProgram::loading_seconds(UnitNumber unit) const {
   if (residents.is_empty()) return 0;
   std::uint64_t bytes = 0;

@@ -127,6 +127,8 @@ struct PhaseProgram {
 struct Kernel {
   std::vector<std::int64_t> extents, parts;
   double seconds_per_task = 0;
+  /// What all tasks bring from memory and to it takes at the bandwidth that units share; 0 where that is not modelled.
+  double memory_seconds = 0;
   bool is_recorded = false;  // the time is from a file (kernel_times.h), not modelled
   // Of multiprocessors.
   std::uint64_t shared_bytes = 0;  // of the memory of a unit, that a task takes for itself
@@ -219,6 +221,8 @@ struct TaskProgram {
     return !residents.is_empty() && !residents.reads[task.op][task.number].empty();
   }
   double seconds_of(const Task& task) const;
+  /// What no schedule takes less than: units that run beside each other share the bandwidth of memory.
+  double memory_seconds() const;
   /// Until a unit has the weights that it keeps.
   double loading_seconds(UnitNumber unit) const;
 };

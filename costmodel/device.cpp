@@ -114,6 +114,10 @@ Result<Device> from_json(const Json& json) {
   LEMMA_ASSIGN_OR_RETURN(device.view_overhead, positive_number(json, "view_overhead_seconds"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_flops, positive_number(json, "half_peak_flops"));
   LEMMA_ASSIGN_OR_RETURN(device.half_peak_bytes, positive_number(json, "half_peak_bytes"));
+  if (json.contains("seconds_per_recurrent_step")) {
+    LEMMA_ASSIGN_OR_RETURN(device.step_overhead,
+                           positive_number(json, "seconds_per_recurrent_step"));
+  }
   LEMMA_ASSIGN_OR_RETURN(device.slow_forms, slow_forms(json));
   LEMMA_ASSIGN_OR_RETURN(device.target_values, target_values(json));
   if (const auto partial = json.find("partial_rules"); partial != json.end()) {

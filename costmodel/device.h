@@ -33,7 +33,9 @@ struct Device {
   std::map<DataType, double> elementwise_peak;
   double memory_bandwidth = 0;  // bytes a second
   double launch_overhead = 0;   // seconds to start one operator
-  double view_overhead = 0;     // seconds for an operator that moves no data, such as Reshape
+  /// Seconds that a step of a recurrent operator takes at least, which waits for the one before; 0 where that is not modelled.
+  double step_overhead = 0;
+  double view_overhead = 0;  // seconds for an operator that moves no data, such as Reshape
   /// Work that keeps all units busy: a contraction of this many flops (an operator of this many
   /// bytes) runs at half the peak (or bandwidth). Models that small operators cannot fill a wide device.
   double half_peak_flops = 0;

@@ -70,6 +70,22 @@ double slowness(const Device& device, const CostKey& key) {
   return 1;
 }
 
+/// The steps of a recurrent operator, each of which waits for the one before; 0 for all others.
+double recurrent_steps(const CostKey& key) {
+  std::string_view name = key.op->name;
+  constexpr std::string_view of_directions = "Layer";
+  if (name.ends_with(of_directions)) name.remove_suffix(of_directions.size());
+  if ((name != "LSTM" && name != "GRU" && name != "RNN") || key.inputs.empty() ||
+      !key.inputs.front().shape || key.inputs.front().shape->empty())
+    return 0;
+  const auto layout = numbers(key.attributes.find("layout"));
+  const std::size_t axis = layout && *layout == std::vector<std::int64_t>{1} ? 1 : 0;
+  const Shape& shape = *key.inputs.front().shape;
+  return axis < shape.size() && shape[axis].is_constant()
+             ? static_cast<double>(shape[axis].offset())
+             : 0;
+}
+
 }  // namespace
 
 double Roofline::seconds(const CostKey& key) const {
@@ -77,7 +93,8 @@ double Roofline::seconds(const CostKey& key) const {
   DataType type = DataType::f32;
   for (const TensorType& output : key.outputs)
     if (is_real(output.data_type)) type = output.data_type;
-  return roofline_seconds(count_operations(key), type, device_, slowness(device_, key));
+  return roofline_seconds(count_operations(key), type, device_, slowness(device_, key)) +
+         device_.step_overhead * recurrent_steps(key);
 }
 
 std::optional<Cost> Roofline::find(const CostKey& key) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/blocks/attention.h"
 #include "backend/blocks/shared_terms.h"
 
 namespace lemma::backend {
@@ -21,18 +22,20 @@ std::int64_t rounds(std::int64_t whole, std::int64_t part) { return (whole + par
 class ElementCost {
  public:
   /// `residents`: arguments that are in the memory of the block. `spread`: of the elements over lanes. None: each
-  /// thread has whole elements of a tile, whose neighbours are not known.
+  /// thread has whole elements of a tile, whose neighbours are not known. `batch`: elements that a thread computes together.
   ElementCost(const TaskOperator& op, const Phase& phase, const Multiprocessor& unit,
-              const BlockTime::Arguments& residents, const Spread* spread)
+              const BlockTime::Arguments& residents, const Spread* spread, ElementBatch batch = {})
       : op_(op),
         phase_(phase),
         nest_(phase.nest),
         unit_(unit),
         residents_(residents),
-        spread_(spread) {
+        spread_(spread),
+        batch_(batch) {
     const LoweredOutput& nest = phase.nest;
     for (const LoopVariable axis : nest.axes) axes_ |= lowering::set_of(axis);
     if (lanes() == 1) return;
+    terms_of_lanes_ = terms_of_lanes(nest, inputs_in_block(op, phase, residents), lanes());
     for (TermNumber id = 0; id < nest.graph.size(); ++id)
       if (const Term& term = nest.graph.term(id); is_long_reduction(nest, term))
         shared_ |= lowering::set_of(term.bound.back());
@@ -42,8 +45,26 @@ class ElementCost {
   double with_loop(const Kernel& kernel) const {
     double indices = 0;
     for (std::size_t axis = 1; axis < nest_.axes.size(); ++axis) indices += of_index(axis, kernel);
-    return run() + of_loop + indices + of_access(phase_.result) +
-           (is_in_block(op_, phase_.result) ? 0 : of_lines(lines_of_store(nest_, *spread_)));
+    const double store =
+        is_in_block(op_, phase_.result)
+            ? of_access(phase_.result)
+            : (of_access(phase_.result) + of_lines(lines_of_store(nest_, *spread_))) /
+                  static_cast<double>(batch_.together);
+    return run() + (of_loop + indices) / static_cast<double>(batch_.together) + store;
+  }
+
+  /// How often a thread waits for the device's memory for each of its elements: for what it has begun to read at a time. What all
+  /// elements read is in the near cache but for the first.
+  double waits_for_memory() const {
+    double waits = 0;
+    for (TermNumber id = 0; id < nest_.graph.size(); ++id) {
+      const Term& term = nest_.graph.term(id);
+      if (term.kind != Kind::read || (term.depends & axes_) == 0 ||
+          is_in_block(op_, phase_.operands[term.input], residents_))
+        continue;
+      waits = std::max(waits, times(term.depends) / in_flight(term));
+    }
+    return waits / static_cast<double>(batch_.elements());
   }
 
   /// `known`: a term that is computed elsewhere, and what is below it.
@@ -55,7 +76,7 @@ class ElementCost {
       if (!is_used[id] || (known && id == *known)) continue;
       const Term& term = nest_.graph.term(id);
       for (const TermNumber operand : term.operands) is_used[operand] = true;
-      sum += of_term(term);
+      sum += of_term(id);
     }
     return sum;
   }
@@ -86,12 +107,36 @@ class ElementCost {
     return result;
   }
 
-  double of_term(const Term& term) const {
+  /// How the terms of a reduction that a read depends on are taken; nothing if one at a time.
+  const LaneTerms* lane_terms(const Term& read) const {
+    for (const auto& [reduction, terms] : terms_of_lanes_)
+      if ((read.depends & lowering::set_of(nest_.graph.term(reduction).bound.back())) != 0)
+        return &terms;
+    return nullptr;
+  }
+
+  static constexpr double unrolled_by_nvcc = 4;
+
+  /// Steps of the loops around a read that are begun before the first one is used. nvcc unrolls loops four times.
+  double in_flight(const Term& read) const {
+    if (const LaneTerms* const terms = lane_terms(read))
+      return static_cast<double>(terms->in_flight());
+    return (read.depends & ~axes_) != 0 ? std::min(unrolled_by_nvcc, times(read.depends)) : 1;
+  }
+
+  double of_term(TermNumber id) const {
+    const Term& term = nest_.graph.term(id);
     if (!is_reduction(term.kind)) return times(term.depends) * of_operation(term);
     const double steps = times(term.depends | nest_.graph.term(term.operands[0]).depends);
     const int exchanges =
         is_long_reduction(nest_, term) ? std::countr_zero(static_cast<std::uint64_t>(lanes())) : 0;
-    return steps * (of_loop + of_arithmetic(term)) + times(term.depends) * exchanges * of_exchange;
+    const auto known = terms_of_lanes_.find(id);
+    const double unrolled =
+        known != terms_of_lanes_.end() ? static_cast<double>(known->second.in_flight())
+        : lanes() > 1 && (shared_ & lowering::set_of(term.bound.back())) != 0 ? unrolled_by_nvcc
+                                                                              : 1;
+    return steps * (of_loop / unrolled + of_arithmetic(term)) +
+           times(term.depends) * exchanges * of_exchange;
   }
 
   double of_operation(const Term& term) const {
@@ -113,8 +158,20 @@ class ElementCost {
 
   double of_read(const Term& read) const {
     const std::uint32_t operand = phase_.operands[read.input];
+    // What all elements read is in the near cache, which is as fast as shared memory.
+    if (lanes() > 1 && (read.depends & shared_) != 0 &&
+        (is_in_block(op_, operand, residents_) || (read.depends & axes_) == 0))
+      return of_shared_term;
     if (is_in_block(op_, operand, residents_) || !spread_) return of_access(operand);
-    return of_access(operand) + of_lines(lines_of_read(nest_, read, *spread_));
+    const LaneTerms* const terms = lane_terms(read);
+    const double access =
+        of_access(operand) +
+        of_lines(lines_of_read(nest_, read, *spread_, terms == nullptr ? 1 : terms->together));
+    if (terms != nullptr && terms->inputs.contains(read.input))
+      return access / static_cast<double>(terms->together);
+    const bool is_side_by_side =
+        !nest_.axes.empty() && nest_.graph.address(read).coefficient(nest_.axes.back()) == 1;
+    return is_side_by_side ? access / static_cast<double>(batch_.together) : access;
   }
 
   /// One line is part of the access.
@@ -143,20 +200,46 @@ class ElementCost {
   const Multiprocessor& unit_;
   BlockTime::Arguments residents_;
   const Spread* spread_;
+  ElementBatch batch_;
+  TermsOfLanes terms_of_lanes_;
   lowering::VariableSet axes_ = 0, shared_ = 0;
 };
+
+/// Cycles from a load to its use, where it comes from the device's memory: 479 on an H100 (Luo et al., Benchmarking and
+/// dissecting the Nvidia Hopper GPU architecture, 2024, table of latencies).
+constexpr double of_latency = 479;
+
+/// What one thread of a group takes for its elements, with what waits for memory.
+struct ThreadTime {
+  double instructions = 0, waiting_cycles = 0;
+  std::int64_t threads = 1;  // that have elements
+};
+
+/// Of elements spread over the threads of a group.
+ThreadTime thread_time(const TaskOperator& op, const Kernel& kernel, const Phase& phase,
+                       const Multiprocessor& unit, const BlockTime::Arguments& residents,
+                       std::int64_t elements, std::vector<std::int64_t> least_parts,
+                       std::int64_t threads) {
+  const Spread spread =
+      spread_of(phase.nest, inputs_in_block(op, phase, residents), std::move(least_parts), threads);
+  ElementBatch batch;
+  if (spread.lanes == 1 && !spread.lengths.empty())
+    batch = batch_of(phase.nest, spread.lengths.back(), spread.elements(), threads);
+  const ElementCost cost(op, phase, unit, residents, &spread, batch);
+  const std::int64_t turns = rounds(elements, threads / spread.lanes);
+  const std::int64_t batches = rounds(turns, batch.elements());
+  return {static_cast<double>(turns) * cost.with_loop(kernel),
+          static_cast<double>(batches * batch.elements()) * cost.waits_for_memory() * of_latency,
+          std::min(threads, elements * spread.lanes)};
+}
 
 /// The cycles of elements spread over the threads of a group.
 double spread_cycles(const TaskOperator& op, const Kernel& kernel, const Phase& phase,
                      const Multiprocessor& unit, const BlockTime::Arguments& residents,
                      std::int64_t elements, std::vector<std::int64_t> least_parts) {
-  const std::int64_t threads = unit.source.block_threads;
-  const Spread spread =
-      spread_of(phase.nest, inputs_in_block(op, phase, residents), std::move(least_parts), threads);
-  const double element_cycles = ElementCost(op, phase, unit, residents, &spread).with_loop(kernel);
-  const std::int64_t turns = rounds(elements, threads / spread.lanes);
-  return cycles_of(static_cast<double>(turns) * element_cycles,
-                   std::min(threads, elements * spread.lanes));
+  const ThreadTime time = thread_time(op, kernel, phase, unit, residents, elements,
+                                      std::move(least_parts), unit.source.block_threads);
+  return std::max(cycles_of(time.instructions, time.threads), time.waiting_cycles);
 }
 
 std::int64_t product_of(const std::vector<std::int64_t>& factors) {
@@ -237,26 +320,27 @@ double BlockTime::warp_cycles(const Kernel& kernel, const Arguments& residents) 
   const Multiprocessor& unit = *device_.multiprocessor;
   Kernel point = kernel;
   std::fill(point.parts.begin(), point.parts.end(), 1);
-  double instructions = 0;
+  double instructions = 0, waiting_cycles = 0;
   for (const Phase& phase : op_.body.phases) {
-    const LoweredOutput& nest = phase.nest;
-    const Spread spread = spread_of(nest, inputs_in_block(op_, phase, residents),
-                                    parts_of(point, nest), cuda_warp_size);
-    const std::int64_t turns = rounds(spread.elements(), cuda_warp_size / spread.lanes);
-    instructions += static_cast<double>(turns) *
-                        ElementCost(op_, phase, unit, residents, &spread).with_loop(point) +
-                    (phase.has_barrier ? of_barrier : 0);
+    const std::vector<std::int64_t> parts = parts_of(point, phase.nest);
+    const ThreadTime time =
+        thread_time(op_, point, phase, unit, residents, product_of(parts), parts, cuda_warp_size);
+    instructions += time.instructions + (phase.has_barrier ? of_barrier : 0);
+    waiting_cycles += time.waiting_cycles;
   }
   const std::int64_t warps = unit.source.block_threads / cuda_warp_size;
   const std::int64_t points = kernel.most_points();
-  return cycles_of(static_cast<double>(rounds(points, warps)) * instructions,
-                   std::min(points, warps) * cuda_warp_size);
+  const auto turns = static_cast<double>(rounds(points, warps));
+  return std::max(cycles_of(turns * instructions, std::min(points, warps) * cuda_warp_size),
+                  turns * waiting_cycles);
 }
 
 double BlockTime::seconds(const Kernel& kernel, const Arguments& residents) const {
   const double cycles_per_second = device_.multiprocessor->cycles_per_second;
   if (op_.is_stitched() && op_.body.stitching == Stitching::warp)
     return warp_cycles(kernel, residents) / cycles_per_second;
+  if (const auto attention = find_attention(op_, kernel.parts, limits_))
+    return attention->cycles / cycles_per_second;
   double seconds = 0;
   for (const Phase& phase : op_.body.phases) {
     const PhaseTime time = of_phase(kernel, phase, residents);

@@ -1,5 +1,7 @@
 #include "backend/blocks/phase_tiles.h"
 
+#include "backend/blocks/attention.h"
+
 #include <algorithm>
 
 #include "backend/blocks/shared_terms.h"
@@ -79,6 +81,8 @@ std::optional<TiledProduct> tiled_phase(const TaskOperator& op, const Kernel& ke
 BlockMemory block_memory(const TaskOperator& op, const Kernel& kernel,
                          const ProductLimits& limits) {
   BlockMemory memory;
+  if (const auto attention = find_attention(op, kernel.parts, limits))
+    return {0, attention->shared_bytes};
   memory.slots = slots_of_block(op, kernel, limits.tiles.block_threads);
   for (const Phase& phase : op.body.phases)
     if (const auto product = tiled_phase(op, kernel, phase, limits))

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "backend/lane_terms.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
@@ -27,10 +28,28 @@ struct Spread {
 Spread spread_of(const lowering::LoweredOutput& nest, const std::vector<bool>& is_in_block,
                  std::vector<std::int64_t> lengths, std::int64_t group_threads);
 
+/// Elements that a thread computes together: some that lie side by side, of several groups that are far from each other. All
+/// is read before anything is stored, so that compilers make wide accesses of neighbours and begin them together.
+struct ElementBatch {
+  std::int64_t together = 1, groups = 1;
+
+  std::int64_t elements() const { return together * groups; }
+};
+
+/// How elements are computed together where `elements` are spread over so many threads, parts of whose last axis are multiples of
+/// `multiple`. Each thread gets some before one gets many. One at a time where elements have loops of their own.
+ElementBatch batch_of(const lowering::LoweredOutput& nest, std::int64_t multiple,
+                      std::int64_t elements, std::int64_t group_threads);
+
+/// How lanes take their terms of the long reductions of a nest, where they share them: those that are read side by side in
+/// the device's memory, at places that are multiples of how many are read, are read together.
+TermsOfLanes terms_of_lanes(const lowering::LoweredOutput& nest,
+                            const std::vector<bool>& is_in_block, std::int64_t lanes);
+
 /// How many lines of memory, of 128 bytes each, the lanes of a warp read at once. Index arithmetic that is not linear counts
-/// as a constant.
+/// as a constant. `together`: terms that follow each other, which a lane takes before those of the next lane.
 std::int64_t lines_of_read(const lowering::LoweredOutput& nest, const lowering::Term& read,
-                           const Spread& spread);
+                           const Spread& spread, std::int64_t together = 1);
 
 /// The same of stores of the result.
 std::int64_t lines_of_store(const lowering::LoweredOutput& nest, const Spread& spread);

@@ -58,6 +58,9 @@ struct TileLimits {
 // Places in the order of instructions that an access counts as (analytic; nothing is measured).
 inline constexpr double of_shared_load = 8, of_global_load = 12, of_barrier = 40, of_result = 24,
                         of_loop = 6;
+/// A load from shared memory of a term that lanes share: the multiprocessor brings 32 elements in a cycle, in which its four
+/// schedulers begin an instruction each. Terms have places that are constants apart.
+inline constexpr double of_shared_term = 4;
 /// Each further line of memory that a warp reads at once: a cycle, in which four schedulers begin an instruction. A value that
 /// lanes exchange in pairs, and put together.
 inline constexpr double of_line = 4, of_exchange = 8;

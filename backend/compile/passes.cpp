@@ -6,6 +6,7 @@
 #include "backend/lower/computation_text.h"
 #include "backend/lower/join_products.h"
 #include "backend/lower/separate_algorithms.h"
+#include "backend/lower/split_reductions.h"
 #include "backend/memory/plan_memory.h"
 #include "backend/prove/check_program.h"
 #include "backend/schedule/schedule.h"
@@ -69,7 +70,14 @@ constexpr ComputationPass computation_list[] = {
      }},
     {"store_windows", always, plain<store_windows>},
     {"widen_rows", always, plain<widen_rows>},
-    {"fuse", [](const CompileOptions& options) { return options.fuses; }, plain<fuse>},
+    {"fuse", [](const CompileOptions& options) { return options.fuses; },
+     [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
+       return fuse(std::move(graph), by == ReadBy::lanes ? FuseFor::lanes : FuseFor::vectors);
+     }},
+    {"split_reductions", always,
+     [](ComputationGraph graph, const CompileOptions& options, ReadBy) -> Result<ComputationGraph> {
+       return split_reductions(std::move(graph), options.device);
+     }},
     {"turn_weights", always,
      [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
        return turn_weights(std::move(graph), by);

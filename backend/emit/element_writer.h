@@ -22,6 +22,8 @@ class ElementWriter {
   virtual ~ElementWriter() = default;
 
   Result<ElementSource> write(lowering::TermNumber root);
+  /// How lanes take the terms of reductions, where they share them.
+  void take_together(TermsOfLanes terms) { terms_of_lanes_ = std::move(terms); }
 
  protected:
   using TermNumber = lowering::TermNumber;
@@ -80,9 +82,13 @@ class ElementWriter {
   Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral,
                               std::int64_t lanes);
   Result<void> write_lanes(TermNumber id, const std::string& first, const std::string& count);
+  Result<void> write_terms_of_lane(TermNumber id, const LaneTerms& terms);
+  Result<void> read_terms_of_lane(TermNumber id, const LaneTerms& terms);
+  source::Loop unrolled_loop(const std::string& variable, std::int64_t count) const;
   Result<void> write_lane_combination(TermNumber id, const lowering::Term& term);
 
   LongReductions reductions_;
+  TermsOfLanes terms_of_lanes_;
   std::set<TermNumber> products_in_sums_;
   std::set<TermNumber> moved_;
 };

@@ -322,7 +322,13 @@ Result<void> ElementWriter::write_reduction(TermNumber id, const std::string& ty
   if (const std::int64_t lanes = lanes_of(term, loops); lanes > 1)
     return write_in_lanes(id, type, neutral, lanes);
   source_.add(source::Declaration{.type = type, .name = term_name(id), .value = neutral});
+  const auto together = is_across_lanes ? terms_of_lanes_.find(id) : terms_of_lanes_.end();
   for (const RegionId loop : loops) {
+    if (together != terms_of_lanes_.end() && loop == loops.back()) {
+      LEMMA_RETURN_IF_ERROR(write_terms_of_lane(id, together->second));
+      source_.close(loops.size() - 1);
+      return write_lane_combination(id, term);
+    }
     if (is_across_lanes && loop == loops.back())
       open_loop(loop, "threads.rank % lanes", "lanes");
     else
@@ -434,6 +440,70 @@ Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
   return {};
 }
 
+source::Loop ElementWriter::unrolled_loop(const std::string& variable, std::int64_t count) const {
+  source::Loop loop =
+      source::counting_loop(variable, "0", fmt::format("{}", count), "1", "unsigned");
+  loop.is_unrolled = true;
+  return loop;
+}
+
+/// Reads what each group of terms of the lane needs, before any of it is used.
+Result<void> ElementWriter::read_terms_of_lane(TermNumber id, const LaneTerms& terms) {
+  const std::string variable = variable_name(plan_.regions[plan_.below[id].back()].variable);
+  for (const std::uint32_t input : terms.inputs) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string stored, stored_type(graph_.inputs()[input].type));
+    source_.add(
+        source::Declaration{.type = fmt::format("ptx::Together<{}, {}>", stored, terms.together),
+                            .name = fmt::format("near{}", input),
+                            .extents = {fmt::format("{}", terms.groups)}});
+  }
+  source_.open(unrolled_loop("group", terms.groups));
+  source_.add(
+      source::constant("std::int64_t", variable,
+                       fmt::format("first_{} + group * (lanes * {})", variable, terms.together)));
+  for (TermNumber read = 0; read < id; ++read) {
+    const Term& term = graph_.term(read);
+    if (term.kind != Kind::read || !terms.inputs.contains(term.input) ||
+        (term.depends & set_of(graph_.term(id).bound.back())) == 0)
+      continue;
+    source_.add(source::Assignment{
+        fmt::format("near{}[group]", term.input),
+        fmt::format("ptx::load_together<{}>({} + ({}))", terms.together, input_name(term.input),
+                    linear_text(graph_, graph_.address(term)))});
+  }
+  source_.close();
+  return {};
+}
+
+/// The last loop of a reduction of which a lane takes several terms that follow each other.
+Result<void> ElementWriter::write_terms_of_lane(TermNumber id, const LaneTerms& terms) {
+  const Term& term = graph_.term(id);
+  const RegionId loop = plan_.below[id].back();
+  const LoopVariable variable = plan_.regions[loop].variable;
+  const std::string name = variable_name(variable);
+  source_.open(source::counting_loop(
+      "first_" + name, fmt::format("threads.rank % lanes * {}", terms.together),
+      fmt::format("{}", graph_.extent(variable)), fmt::format("lanes * {}", terms.in_flight())));
+  LEMMA_RETURN_IF_ERROR(read_terms_of_lane(id, terms));
+  source_.open(unrolled_loop("group", terms.groups));
+  source_.open(unrolled_loop("neighbour", terms.together));
+  source::Declaration index = source::constant(
+      "std::int64_t", name,
+      fmt::format("first_{} + group * (lanes * {}) + neighbour", name, terms.together));
+  index.may_be_unused = true;
+  source_.add(std::move(index));
+  for (const std::uint32_t input : terms.inputs) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string stored, stored_type(graph_.inputs()[input].type));
+    source_.add(source::constant(fmt::format("KnownElement<{}>", stored), input_name(input),
+                                 fmt::format("{{near{}[group].at[neighbour]}}", input)));
+  }
+  LEMMA_RETURN_IF_ERROR(write_region(loop));
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, term_name(id)));
+  source_.add(source::Assignment{term_name(id), std::move(step)});
+  source_.close(3);
+  return {};
+}
+
 Result<void> ElementWriter::write_lane_combination(TermNumber id, const Term& term) {
   LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
   LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
@@ -498,6 +568,13 @@ source::Assignment ElementStore::of(const std::string& value) const {
 
 Result<ElementSource> emit_element(const LoweredOutput& output, LongReductions reductions) {
   return ElementWriter(output, reductions).write(output.root);
+}
+
+Result<ElementSource> emit_element_across_lanes(const LoweredOutput& output,
+                                                const TermsOfLanes& terms) {
+  ElementWriter writer(output, LongReductions::across_lanes);
+  writer.take_together(terms);
+  return writer.write(output.root);
 }
 
 }  // namespace lemma::backend

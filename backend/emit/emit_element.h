@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/emit/statements.h"
+#include "backend/lane_terms.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
@@ -35,5 +36,9 @@ enum class LongReductions : std::uint8_t {
 /// outside.
 Result<ElementSource> emit_element(const lowering::LoweredOutput& output,
                                    LongReductions reductions = LongReductions::partial_results);
+
+/// The same across lanes, which take terms of reductions together.
+Result<ElementSource> emit_element_across_lanes(const lowering::LoweredOutput& output,
+                                                const TermsOfLanes& terms);
 
 }  // namespace lemma::backend

@@ -79,10 +79,61 @@ bool is_cheap(const Definition& definition) {
          !has_reduction(definition);
 }
 
+/// Whether the result is an operand with its axes in another order.
+bool is_permutation(const Computation& computation) {
+  const Definition& definition = computation.definition;
+  const DefinedOutput& output = definition.outputs()[computation.output];
+  const ExpressionNode& read = definition.node(output.value);
+  if (read.kind != ExpressionKind::read || read.operands.size() != output.axes.size()) return false;
+  std::vector<bool> is_taken(definition.variable_extents().size(), false);
+  for (const ExpressionId index : read.operands) {
+    const ExpressionNode& node = definition.node(index);
+    if (node.kind != ExpressionKind::index || is_taken[node.variable.v]) return false;
+    is_taken[node.variable.v] = true;
+  }
+  return true;
+}
+
+/// Inputs that are the same tensor under the same shape become one, so that its elements are read once.
+Computation with_merged_operands(Computation computation) {
+  std::vector<std::uint32_t> first(computation.operands.size());
+  bool is_changed = false;
+  for (std::uint32_t i = 0; i < first.size(); ++i) {
+    first[i] = i;
+    for (std::uint32_t j = 0; j < i && first[i] == i; ++j)
+      if (computation.operands[i] != no_buffer &&
+          computation.operands[j] == computation.operands[i] &&
+          computation.views[j].sizes == computation.views[i].sizes &&
+          computation.views[j].type == computation.views[i].type)
+        first[i] = j;
+    is_changed = is_changed || first[i] != i;
+  }
+  if (!is_changed) return computation;
+  const Definition before = std::move(computation.definition);
+  computation.definition =
+      copied_output(before, computation.output, [&](DefinitionBuilder& builder) -> Replace {
+        return [&](ExpressionId id,
+                   const std::vector<Expression>& operands) -> std::optional<Expression> {
+          const ExpressionNode& node = before.node(id);
+          if (node.kind != ExpressionKind::read || first[node.input] == node.input)
+            return std::nullopt;
+          return builder.read(first[node.input], node.type, operands);
+        };
+      });
+  computation.output = 0;
+  for (std::uint32_t i = 0; i < first.size(); ++i) {
+    if (first[i] == i) continue;
+    computation.operands[i] = no_buffer;
+    computation.views[i] = {};
+  }
+  return computation;
+}
+
 class Fusion {
  public:
-  explicit Fusion(ComputationGraph graph)
+  Fusion(ComputationGraph graph, FuseFor reader)
       : graph_(std::move(graph)),
+        reader_(reader),
         producers_(graph_.buffers.size()),
         readers_(graph_.buffers.size(), 0),
         is_gone_(graph_.computations.size(), false) {
@@ -93,9 +144,11 @@ class Fusion {
   }
 
   ComputationGraph run() {
-    for (Computation& computation : graph_.computations)
+    for (Computation& computation : graph_.computations) {
+      if (reader_ == FuseFor::lanes) merge_operands(computation);
       while (fuse_one(computation)) {
       }
+    }
     return compacted();
   }
 
@@ -105,22 +158,61 @@ class Fusion {
       if (operand != no_buffer) readers_[operand] += change;
   }
 
+  void merge_operands(Computation& computation) {
+    count_readers(computation, -1);
+    computation = with_merged_operands(std::move(computation));
+    count_readers(computation, 1);
+  }
+
+  double bytes_of(BufferNumber buffer) const {
+    return static_cast<double>(graph_.buffers[buffer].bytes());
+  }
+
+  /// Whether each of several readers may compute the result: from no more bytes than it has, but for tensors that are much
+  /// smaller.
+  bool may_compute_again(const Computation& producer) const {
+    constexpr double much_smaller = 16;
+    if (reader_ != FuseFor::lanes || !is_cheap(producer.definition)) return false;
+    const double made = bytes_of(producer.result);
+    double read = 0;
+    for (const BufferNumber operand : producer.operands)
+      if (operand != no_buffer && much_smaller * bytes_of(operand) > made)
+        read += bytes_of(operand);
+    return read <= made;
+  }
+
+  /// Whether the result is of sums of what was computed and is much larger, as of scores of attention. These are handed on in
+  /// the block where both have the same rows, which a result with its axes in another order has not.
+  bool sums_up_much(const Computation& producer) const {
+    constexpr double much = 4;
+    if (!has_reduction(producer.definition)) return false;
+    return std::any_of(producer.operands.begin(), producer.operands.end(),
+                       [&](BufferNumber operand) {
+                         return operand != no_buffer && producers_[operand] &&
+                                bytes_of(operand) >= much * bytes_of(producer.result);
+                       });
+  }
+
   bool fuse_one(Computation& reader) {
     for (std::uint32_t i = 0; i < reader.operands.size(); ++i) {
       const BufferNumber buffer = reader.operands[i];
       if (buffer == no_buffer || graph_.buffers[buffer].memory != Memory::arena ||
-          readers_[buffer] != 1 || !producers_[buffer])
+          !producers_[buffer])
         continue;
       const std::size_t number = *producers_[buffer];
       Computation& producer = graph_.computations[number];
+      if (readers_[buffer] != 1 && !may_compute_again(producer)) continue;
       if (!can_fuse(reader, i, producer)) continue;
       Computation fused = substitute(reader, i, producer);
+      if (reader_ == FuseFor::lanes) fused = with_merged_operands(std::move(fused));
       if (fused.definition.nodes().size() > most_nodes || !nest_of(fused)) continue;
       count_readers(reader, -1);
-      count_readers(producer, -1);
       count_readers(fused, 1);
       reader = std::move(fused);
-      is_gone_[number] = true;
+      if (readers_[buffer] == 0) {
+        count_readers(producer, -1);
+        is_gone_[number] = true;
+      }
       return true;
     }
     return false;
@@ -140,6 +232,10 @@ class Fusion {
         (is_read_in_reduction(reader.definition, input) ||
          (between.elements >= many && has_reduction(reader.definition))))
       return false;
+    if (reader_ == FuseFor::lanes && is_permutation(reader) && sums_up_much(producer)) return false;
+    if (reader_ == FuseFor::lanes && is_permutation(producer) &&
+        is_read_in_reduction(reader.definition, input) && !is_guarded(reader.definition, input))
+      return reader.views[input].sizes == between.sizes;
     const auto count = read_count(reader, input);
     // What is read under the shape of a reshape has no index for each axis of what was computed.
     // A copy with padding around it reads each element once, and the padding counts as well.
@@ -174,6 +270,7 @@ class Fusion {
   }
 
   ComputationGraph graph_;
+  FuseFor reader_;
   std::vector<std::optional<std::size_t>> producers_;  // by buffer
   std::vector<int> readers_;                           // by buffer: operands
   std::vector<bool> is_gone_;
@@ -181,6 +278,10 @@ class Fusion {
 
 }  // namespace
 
-ComputationGraph fuse(ComputationGraph graph) { return Fusion(std::move(graph)).run(); }
+ComputationGraph fuse(ComputationGraph graph) { return fuse(std::move(graph), FuseFor::vectors); }
+
+ComputationGraph fuse(ComputationGraph graph, FuseFor reader) {
+  return Fusion(std::move(graph), reader).run();
+}
 
 }  // namespace lemma::backend

@@ -11,4 +11,12 @@ namespace lemma::backend {
 /// The operators of a fused computation are named in order: "MatMul + Add + Relu".
 ComputationGraph fuse(ComputationGraph graph);
 
+/// Whose loops the fused computations become: the vectors of a processor, or the lanes of a GPU.
+enum class FuseFor : std::uint8_t { vectors, lanes };
+
+/// The same. For lanes, more is computed where it is read, although elements are computed more than once: what takes a few
+/// instructions from one tensor that is no larger, and others that are much smaller, for all of several readers; and a tensor
+/// with its axes in another order, for sums of its elements. Tiles and lanes read factors in any order.
+ComputationGraph fuse(ComputationGraph graph, FuseFor reader);
+
 }  // namespace lemma::backend

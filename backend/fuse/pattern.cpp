@@ -189,6 +189,27 @@ std::vector<std::size_t> DeltaEvaluator::product_of_tiles(std::size_t tiles) con
   return {tiles, *product, *results};
 }
 
+/// Products of rows, their softmax in four steps, and products with its rows.
+std::vector<std::size_t> DeltaEvaluator::members_of_attention(std::size_t scores) const {
+  const std::vector<std::size_t>& first = readers_[scores];
+  if (!times_ || !choices_[scores].has_reduction || first.size() != 2) return {};
+  const std::size_t greatest = first[0], exponential = first[1];
+  const auto is_read_by = [this](std::size_t member, const std::vector<std::size_t>& others) {
+    return readers_[member] == others;
+  };
+  if (!is_read_by(greatest, {exponential}) || readers_[exponential].size() != 2) return {};
+  const std::size_t sum = readers_[exponential][0], quotient = readers_[exponential][1];
+  if (!is_read_by(sum, {quotient}) || readers_[quotient].size() != 1) return {};
+  return {scores, greatest, exponential, sum, quotient, readers_[quotient].front()};
+}
+
+std::optional<Pattern> DeltaEvaluator::pattern_of_attention(std::size_t scores) const {
+  std::vector<std::size_t> members = members_of_attention(scores);
+  if (members.empty() || !std::is_sorted(members.begin(), members.end()) || !options_.block)
+    return std::nullopt;
+  return pattern(std::move(members));
+}
+
 /// One task for each group of tiles (layout/tile_windows.cpp), for which weights are read again.
 std::optional<Pattern> DeltaEvaluator::pattern_of_tiles(std::size_t tiles) const {
   std::vector<std::size_t> members = product_of_tiles(tiles);

@@ -34,6 +34,8 @@ class DeltaEvaluator {
   /// The pattern of a transform of tiles, their product and the transform of that; nothing for another computation, or
   /// if these cannot be stitched.
   std::optional<Pattern> pattern_of_tiles(std::size_t tiles) const;
+  /// The computations that become attention in one pass (blocks/attention.h), beginning with the scores; nothing for others.
+  std::optional<Pattern> pattern_of_attention(std::size_t scores) const;
 
   /// The readers of each computation: those that read its result, ascending, each once.
   const std::vector<std::vector<std::size_t>>& readers() const { return readers_; }
@@ -60,6 +62,7 @@ class DeltaEvaluator {
   Pattern make_alone(std::size_t computation) const;
   bool is_bound_by_memory(std::size_t member) const;
   std::vector<std::size_t> product_of_tiles(std::size_t tiles) const;
+  std::vector<std::size_t> members_of_attention(std::size_t scores) const;
   std::vector<Stitching> schemes(const std::vector<std::size_t>& members, std::int64_t points,
                                  double shared_bytes, bool has_edges) const;
   std::optional<double> seconds(const Group& group, double shared_bytes) const;

@@ -49,6 +49,9 @@ class Exploration {
     }
     for (Pattern& pattern : partial)
       if (pattern.group.members.size() > 1) patterns.push_back(std::move(pattern));
+    if (auto attention = evaluator_.pattern_of_attention(computation);
+        attention && attention->gain > 0 && separate_.can_join(attention->group.members))
+      patterns.push_back(std::move(*attention));
     if (auto tiles = evaluator_.pattern_of_tiles(computation);
         tiles && tiles->gain > 0 && separate_.can_join(tiles->group.members))
       patterns.push_back(std::move(*tiles));

@@ -181,6 +181,10 @@ class TurnedWeights {
   std::optional<Neighbours> neighbours_of(const LoweredOutput& nest,
                                           lowering::TermNumber read) const {
     const lowering::Term& term = nest.graph.term(read);
+    // What is added to sums, such as a mask, and lies as its results do.
+    if (by_ == ReadBy::lanes && is_of_result(nest, term) &&
+        nest.graph.address(term).coefficient(nest.axes.back()) == 1)
+      return std::nullopt;
     if (by_ == ReadBy::lanes && results_of_element(nest, term) < least_lines)
       for (lowering::TermNumber id = read + 1; id < nest.graph.size(); ++id) {
         const lowering::Term& reduction = nest.graph.term(id);
@@ -189,6 +193,12 @@ class TurnedWeights {
       }
     const auto axis = axis_of(term, nest.axes.back());
     return axis ? std::optional<Neighbours>({*axis, false}) : std::nullopt;
+  }
+
+  static bool is_of_result(const LoweredOutput& nest, const lowering::Term& read) {
+    lowering::VariableSet axes = 0;
+    for (const LoopVariable axis : nest.axes) axes |= lowering::set_of(axis);
+    return (read.depends & ~axes) == 0;
   }
 
   /// The number of results for which an element of the weights is read.

@@ -16,6 +16,36 @@ std::vector<bool> reachable_expressions(const Definition& definition, Expression
   return is_reached;
 }
 
+std::vector<std::vector<bool>> free_variables(const Definition& definition) {
+  const std::size_t count = definition.variable_extents().size();
+  std::vector<std::vector<bool>> result;
+  for (const ExpressionNode& node : definition.nodes()) {
+    std::vector<bool> free(count, false);
+    if (node.kind == Kind::index) free[node.variable.v] = true;
+    for (const ExpressionId operand : node.operands)
+      for (std::size_t v = 0; v < count; ++v)
+        if (result[operand.v][v]) free[v] = true;
+    for (const VariableId v : node.bound) free[v.v] = false;
+    result.push_back(std::move(free));
+  }
+  return result;
+}
+
+std::vector<ExpressionId> outermost_reductions(const Definition& definition, ExpressionId root) {
+  std::vector<bool> is_reached(definition.nodes().size(), false);
+  is_reached[root.v] = true;
+  std::vector<ExpressionId> reductions;
+  for (std::uint32_t i = root.v + 1; i-- > 0;) {
+    if (!is_reached[i]) continue;
+    const ExpressionNode& node = definition.nodes()[i];
+    if (is_reduction(node.kind))
+      reductions.push_back({i});
+    else
+      for (const ExpressionId operand : node.operands) is_reached[operand.v] = true;
+  }
+  return reductions;
+}
+
 Expression DefinitionCopier::copy(ExpressionId root) {
   const std::vector<bool> is_reached = reachable_expressions(definition_, root);
   std::vector<Expression> copies(definition_.nodes().size());

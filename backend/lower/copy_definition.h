@@ -44,4 +44,10 @@ Definition copied_output(const Definition& definition, std::uint32_t output,
 /// Whether the root depends on each expression.
 std::vector<bool> reachable_expressions(const Definition& definition, ExpressionId root);
 
+/// The variables that are free in each expression, by number.
+std::vector<std::vector<bool>> free_variables(const Definition& definition);
+
+/// Reductions that are not inside of others, the last ones first.
+std::vector<ExpressionId> outermost_reductions(const Definition& definition, ExpressionId root);
+
 }  // namespace lemma::backend

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <map>
 
+#include "backend/blocks/attention.h"
 #include "backend/blocks/block_time.h"
 #include "backend/blocks/resident_reads.h"
 #include "backend/cases.h"
@@ -102,11 +105,13 @@ class TaskModel {
             const Kernel& one_task)
       : op_(op), buffers_(buffers), device_(device) {
     if (device.multiprocessor) block_.emplace(op, device);
+    if (device.multiprocessor) count_elements_read();
     for (const Phase& phase : op.body.phases) operations_ += operation_count(phase.nest);
     const TaskAccess access = access_of(op, one_task, 0);
     for (const Region& read : access.reads)
       if (comes_from_memory(buffers[read.buffer]))
-        memory_bytes_[read.buffer] += bytes_of(read, buffers);
+        memory_bytes_[read.buffer] =
+            read_at_most(read.buffer, memory_bytes_[read.buffer] + bytes_of(read, buffers));
     for (const Region& write : access.writes)
       if (goes_to_memory(buffers[write.buffer]))
         memory_bytes_[write.buffer] += bytes_of(write, buffers);
@@ -121,14 +126,23 @@ class TaskModel {
     };
     const TaskAccess access = access_of(op_, kernel, 0);
     double bytes = 0, weights = 0;
+    const auto tasks = static_cast<double>(kernel.task_count());
     for (const Region& write : access.writes) bytes += bytes_of(write, buffers_);
     for (const Region& read : access.reads)
-      if (!is_resident(read.buffer)) bytes += bytes_of(read, buffers_);
+      if (!is_resident(read.buffer))
+        bytes += std::min(bytes_of(read, buffers_), read_at_most(read.buffer, infinite) / tasks);
     for (const auto& [buffer, of_buffer] : memory_bytes_)
       if (!is_resident(buffer)) weights += of_buffer;
-    weights /= static_cast<double>(kernel.task_count());
-    return std::max({computing_seconds(kernel, residents), bytes * device_.seconds_per_byte,
-                     weights * device_.seconds_per_weight_byte});
+    return std::max({computing_seconds(kernel, residents),
+                     bytes * drawn(device_.seconds_per_byte, tasks),
+                     weights / tasks * drawn(device_.seconds_per_weight_byte, tasks)});
+  }
+
+  /// What all tasks bring from memory takes where all units bring it.
+  double memory_seconds() const {
+    double bytes = 0;
+    for (const auto& [buffer, of_buffer] : memory_bytes_) bytes += of_buffer;
+    return device_.multiprocessor ? bytes * device_.seconds_per_weight_byte / device_.units : 0;
   }
 
   /// Adds what a kernel for a multiprocessor takes of its memory, and what it may read from there.
@@ -146,6 +160,43 @@ class TaskModel {
   }
 
  private:
+  static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+  /// How often all elements of the nests read each buffer: tables of which rows are taken are larger than that.
+  void count_elements_read() {
+    for (const Phase& phase : op_.body.phases) {
+      const lowering::TermGraph& graph = phase.nest.graph;
+      lowering::VariableSet axes = 0;
+      for (const lowering::LoopVariable axis : phase.nest.axes) axes |= lowering::set_of(axis);
+      for (lowering::TermNumber id = 0; id < graph.size(); ++id) {
+        const lowering::Term& term = graph.term(id);
+        if (term.kind != ExpressionKind::read) continue;
+        const std::uint32_t operand = phase.operands[term.input];
+        if (operand == no_argument || operand >= op_.arguments.size()) continue;
+        double count = 1;
+        for (lowering::LoopVariable v = 0; v < graph.variable_count(); ++v)
+          if (((term.depends | axes) & lowering::set_of(v)) != 0)
+            count *= static_cast<double>(graph.extent(v));
+        elements_read_[op_.arguments[operand]] += count;
+      }
+    }
+  }
+
+  /// Bytes that are read of a buffer, no more than `bytes`.
+  double read_at_most(BufferNumber buffer, double bytes) const {
+    const auto count = elements_read_.find(buffer);
+    if (count == elements_read_.end()) return bytes;
+    return std::min(bytes, count->second * static_cast<double>(byte_size(buffers_[buffer].type)));
+  }
+
+  /// Seconds for a byte of a task: the units share a bandwidth, of which one has more where others have no task, but not all
+  /// that these leave, and at most twice its share (assumed, as the power 0.75).
+  double drawn(double seconds_per_byte, double tasks) const {
+    if (!device_.multiprocessor || tasks >= device_.units) return seconds_per_byte;
+    constexpr double most_shares = 2, power = 0.75;
+    return seconds_per_byte * std::max(1 / most_shares, std::pow(tasks / device_.units, power));
+  }
+
   bool exceeds_cache(const Buffer& buffer) const {
     return device_.cache_bytes && static_cast<double>(buffer.bytes()) > *device_.cache_bytes;
   }
@@ -169,8 +220,9 @@ class TaskModel {
   const std::vector<Buffer>& buffers_;
   const VirtualDevice& device_;
   double operations_ = 0;
-  std::map<BufferNumber, double> memory_bytes_;  // of all tasks, by what has them
-  std::optional<BlockTime> block_;               // of GPUs
+  std::map<BufferNumber, double> elements_read_;  // of GPUs
+  std::map<BufferNumber, double> memory_bytes_;   // of all tasks, by what has them
+  std::optional<BlockTime> block_;                // of GPUs
 };
 
 /// The cut whose tasks take the least time, if that is clearly less than that of the cut along the first axes.
@@ -227,7 +279,12 @@ std::vector<Kernel> stitched_cuts(const TaskOperator& op, const std::vector<std:
   std::vector<Kernel> kernels;
   const auto add = [&](std::int64_t tasks) {
     Kernel kernel = stitched_kernel(grid, tasks);
-    if (kernel.task_count() == points || shared_bytes(op, kernel) <= device.shared_bytes_per_unit)
+    const bool has_slots =
+        !device.multiprocessor ||
+        !find_attention(op, kernel.parts,
+                        product_limits(*device.multiprocessor, device.shared_bytes_per_unit));
+    if (kernel.task_count() == points || !has_slots ||
+        shared_bytes(op, kernel) <= device.shared_bytes_per_unit)
       kernels.push_back(std::move(kernel));
   };
   for (const std::int64_t count : wanted_counts(device)) add(count);
@@ -278,6 +335,7 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
     } else {
       kernel.seconds_per_task *= recorded_to_modelled;
     }
+    kernel.memory_seconds = model.memory_seconds();
     model.add_residents(kernel);
     op.kernels.push_back(std::move(kernel));
   }

@@ -21,38 +21,6 @@ const DefinedOutput& defined_output(const Computation& computation) {
   return computation.definition.outputs()[computation.output];
 }
 
-/// The variables that are free in each expression, by number.
-std::vector<std::vector<bool>> free_variables(const Definition& definition) {
-  const std::size_t count = definition.variable_extents().size();
-  std::vector<std::vector<bool>> result;
-  for (const ExpressionNode& node : definition.nodes()) {
-    std::vector<bool> free(count, false);
-    if (node.kind == Kind::index) free[node.variable.v] = true;
-    for (const ExpressionId operand : node.operands)
-      for (std::size_t v = 0; v < count; ++v)
-        if (result[operand.v][v]) free[v] = true;
-    for (const VariableId v : node.bound) free[v.v] = false;
-    result.push_back(std::move(free));
-  }
-  return result;
-}
-
-/// Reductions that are not inside of others, the last ones first.
-std::vector<ExpressionId> outermost_reductions(const Definition& definition, ExpressionId root) {
-  std::vector<bool> is_reached(definition.nodes().size(), false);
-  is_reached[root.v] = true;
-  std::vector<ExpressionId> reductions;
-  for (std::uint32_t i = root.v + 1; i-- > 0;) {
-    if (!is_reached[i]) continue;
-    const ExpressionNode& node = definition.nodes()[i];
-    if (is_reduction(node.kind))
-      reductions.push_back({i});
-    else
-      for (const ExpressionId operand : node.operands) is_reached[operand.v] = true;
-  }
-  return reductions;
-}
-
 Expression copied(DefinitionBuilder& builder, const Definition& definition,
                   const std::map<std::uint32_t, Expression>& variables, ExpressionId root,
                   const Replace& replace) {

@@ -96,7 +96,7 @@ std::vector<std::vector<std::pair<double, double>>> planned_times(const TaskProg
 }
 
 double planned_end(const TaskProgram& program) {
-  double end = 0;
+  double end = program.memory_seconds();
   for (const auto& unit : planned_times(program))
     if (!unit.empty()) end = std::max(end, unit.back().second);
   return end;

@@ -36,6 +36,7 @@ Simulation simulate(const TaskProgram& program) {
       result.busy_seconds += to - from;
       result.seconds = std::max(result.seconds, to);
     }
+  result.seconds = std::max(result.seconds, program.memory_seconds());
   double launch = program.device.seconds_per_launch;
   if (program.units.size() > 1) launch += program.device.seconds_to_start_units;
   result.outside_seconds = launch + uncovered(std::move(spans), result.seconds);

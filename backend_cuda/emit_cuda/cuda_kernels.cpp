@@ -164,9 +164,10 @@ class KernelWriter {
                        const std::set<std::uint32_t>& residents) {
     if (op.is_stitched()) {
       LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.emit_body(op, kernel, grid, residents));
-      return Body{std::move(body.statements),
-                  slots_of_block(op, kernel, block_threads_) + body.tile_bytes, "",
-                  std::move(body.functions)};
+      return Body{
+          std::move(body.statements),
+          (body.is_in_tiles ? 0 : slots_of_block(op, kernel, block_threads_)) + body.tile_bytes, "",
+          std::move(body.functions)};
     }
     const auto product =
         residents.empty() ? tiled_phase(op, kernel, op.body.phases.front(), limits_) : std::nullopt;

@@ -7,6 +7,6 @@ namespace lemma::backend::cuda_parts {
 
 // Those of parts/, where "{{word}}" stands for what the program has.
 extern const std::string_view ptx, run_time, persistent, program, interface_header, device_calls,
-    selfcheck, runner, tiled_products, cmake, readme;
+    selfcheck, runner, tiled_products, attention, cmake, readme;
 
 }  // namespace lemma::backend::cuda_parts

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/blocks/attention.h"
 #include "backend/blocks/shared_terms.h"
+#include "backend/emit/kernel_text.h"
 #include "backend/emit/print.h"
 #include "backend_cuda/emit_cuda/spread_nest.h"
 #include "backend_cuda/emit_cuda/tiled_nest.h"
@@ -67,17 +69,23 @@ struct CudaPhases::Place {
   const SlotLayout& slots;
   const std::vector<LoopBounds>& grid;
   const std::set<std::uint32_t>& residents;
+  bool has_shared_slots;
 
   bool is_by_points() const { return op.body.stitching == Stitching::warp; }
 };
 
-/// What a phase says of its arguments that are in the device's memory.
+/// What a phase says of where its tensors are.
 Statements CudaPhases::tensors_in_memory(const Phase& phase, const Place& place) {
   Statements statements;
-  for (const PhaseTensor& tensor : tensors_of(phase))
-    if (tensor.argument < place.op.arguments.size() && !place.residents.contains(tensor.argument))
+  for (const PhaseTensor& tensor : tensors_of(phase)) {
+    const bool is_argument = tensor.argument < place.op.arguments.size();
+    if (is_argument && !place.residents.contains(tensor.argument))
       statements.push_back(
           source::Assignment{tensor.name, fmt::format("ptx::in_memory({})", tensor.name)});
+    if (!is_argument && place.has_shared_slots)
+      statements.push_back(source::Assignment{
+          tensor.name + ".elements", fmt::format("ptx::in_block({}.elements)", tensor.name)});
+  }
   return statements;
 }
 
@@ -124,11 +132,40 @@ Result<source::Call> CudaPhases::call_of(const Place& place, const Phase& phase,
   return source::Call{name, parameters.arguments()};
 }
 
+/// Attention in one pass: phases hand nothing to each other in memory.
+Result<CudaPhases::Body> CudaPhases::emit_attention_body(
+    const TaskOperator& op, const Attention& attention, const std::vector<LoopBounds>& grid) const {
+  const auto tensors = [&op](const Phase& phase) -> Result<Statements> {
+    Statements declarations;
+    LEMMA_ASSIGN_OR_RETURN(Statements all, declarations_of_tensors(phase, {}));
+    for (source::Statement& statement : all)
+      if (std::get<source::TensorDeclaration>(statement.kind).number < op.arguments.size())
+        declarations.push_back(std::move(statement));
+    return declarations;
+  };
+  const Phase &scores = op.body.phases.front(), &results = op.body.phases.back();
+  LEMMA_ASSIGN_OR_RETURN(Statements of_scores, tensors(scores));
+  LEMMA_ASSIGN_OR_RETURN(Statements of_results, tensors(results));
+  Body body;
+  body.is_in_tiles = true;
+  body.tile_bytes = attention.shared_bytes;
+  LEMMA_ASSIGN_OR_RETURN(
+      body.statements,
+      emit_attention(attention, scores, results, grid, std::move(of_scores), std::move(of_results),
+                     static_cast<std::uint32_t>(limits_.tiles.block_threads)));
+  return body;
+}
+
 Result<CudaPhases::Body> CudaPhases::emit_body(const TaskOperator& op, const Kernel& kernel,
                                                std::vector<LoopBounds> grid,
                                                const std::set<std::uint32_t>& residents) {
+  if (const auto attention =
+          residents.empty() ? find_attention(op, kernel.parts, limits_) : std::nullopt)
+    return emit_attention_body(op, *attention, grid);
   const SlotLayout slots = slot_layout(op, kernel);
-  const Place place = {op, kernel, slots, grid, residents};
+  const BlockMemory memory = block_memory(op, kernel, limits_);
+  const bool has_shared_slots = memory.slots + memory.tiles <= limits_.tiles.shared_bytes;
+  const Place place = {op, kernel, slots, grid, residents, has_shared_slots};
   Body body;
   source::Builder statements;
   if (place.is_by_points()) open_points_loop(slots, grid, statements);

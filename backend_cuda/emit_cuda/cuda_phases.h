@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/blocks/attention.h"
 #include "backend/blocks/phase_tiles.h"
 #include "backend/emit/emit_nest.h"
 #include "backend/emit/phase_parameters.h"
@@ -21,6 +22,7 @@ class CudaPhases {
 
   struct Body {
     source::Statements statements = {};
+    bool is_in_tiles = false;                 // as a whole: there are no slots
     std::uint64_t tile_bytes = 0;             // that phases take behind the slots
     std::vector<std::size_t> functions = {};  // numbers of the phases' functions
   };
@@ -40,6 +42,8 @@ class CudaPhases {
  private:
   struct Place;  // of a phase
   Result<source::Call> call_of(const Place& place, const Phase& phase, Body& body);
+  Result<Body> emit_attention_body(const TaskOperator& op, const Attention& attention,
+                                   const std::vector<LoopBounds>& grid) const;
   static source::Statements tensors_in_memory(const Phase& phase, const Place& place);
   Result<source::Statements> loop_of(const Place& place, const Phase& phase,
                                      const std::vector<LoopBounds>& bounds,

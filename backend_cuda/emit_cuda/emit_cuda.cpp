@@ -19,6 +19,7 @@ std::string kernels_text(const CudaKernels& kernels) {
          "share its elements.\n\n"
          "#include <cstdint>\n#include <limits>\n\n"
          "// exp, tanh and erf are those of the device.\n#define EXACT_FUNCTIONS\n"
+         "#include \"attention.cuh\"\n"
          "#include \"fast_functions.h\"\n#include \"half_types.h\"\n#include "
          "\"run_time.cuh\"\n#include "
          "\"scalar_operations.h\"\n#include \"tiled_products.cuh\"\n\n"
@@ -70,7 +71,8 @@ Result<CudaSource> cuda_source(Programs programs, const CudaOptions& options) {
 
 ProgramFiles kernel_files(Programs programs, const CudaOptions& options, const CudaSource& source,
                           const Words& words) {
-  return {{"device_calls.cuh", std::string(cuda_parts::device_calls)},
+  return {{"attention.cuh", std::string(cuda_parts::attention)},
+          {"device_calls.cuh", std::string(cuda_parts::device_calls)},
           {"kernels.cuh", kernels_text(source.kernels)},
           {"persistent.cuh", filled_in(cuda_parts::persistent, words)},
           {"ptx.cuh", std::string(cuda_parts::ptx)},
@@ -105,6 +107,7 @@ std::string text_digest(std::string_view text) {
 
 std::string header_digest(std::uint32_t blocks) {
   constexpr std::pair<std::string_view, const std::string_view*> files[] = {
+      {"attention.cuh", &cuda_parts::attention},
       {"fast_functions.h", &parts::fast_functions},
       {"half_precision.h", &parts::half_precision},
       {"half_types.h", &parts::half_types},

@@ -19,45 +19,7 @@ using lowering::LoopVariable;
 using lowering::LoweredOutput;
 using source::Statements;
 
-/// Elements that a thread computes together: some that lie side by side, of several groups that are far from each other. All
-/// is read before anything is stored, so that compilers make wide accesses of neighbours and begin them together.
-struct Batch {
-  std::int64_t together = 1, groups = 1;
-
-  std::int64_t elements() const { return together * groups; }
-};
-
-/// Counted in terms of an element: more makes code too large, and takes registers.
-constexpr std::int64_t most_terms_of_batch = 512;
-constexpr std::int64_t bytes_of_access = 16, bytes_in_flight = 64;
-
-/// How elements are computed together where `elements` are spread over so many threads. Each thread gets some before one
-/// gets many. One at a time where elements have loops of their own.
-Batch batch_of(const LoweredOutput& nest, const LoopBounds& last, std::int64_t elements,
-               std::int64_t group_threads) {
-  std::int64_t bytes = static_cast<std::int64_t>(byte_size(nest.type)), terms = 0, reads = 0;
-  for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
-    const lowering::Term& term = nest.graph.term(id);
-    if (!term.bound.empty()) return {};
-    ++terms;
-    if (term.kind != ExpressionKind::read) continue;
-    const std::int64_t step = nest.graph.address(term).coefficient(nest.axes.back());
-    if (step != 0) ++reads;
-    if (step == 1) bytes = std::max(bytes, static_cast<std::int64_t>(byte_size(term.type)));
-  }
-  Batch batch;
-  const auto has_room = [&](const Batch& larger) {
-    return larger.elements() * group_threads <= elements &&
-           larger.elements() * terms <= most_terms_of_batch;
-  };
-  while (2 * batch.together * bytes <= bytes_of_access &&
-         last.multiple % (2 * batch.together) == 0 && has_room({2 * batch.together, 1}))
-    batch.together *= 2;
-  while (2 * batch.groups * std::max<std::int64_t>(1, reads) * bytes_of_access <= bytes_in_flight &&
-         has_room({batch.together, 2 * batch.groups}))
-    batch.groups *= 2;
-  return batch;
-}
+constexpr std::int64_t bytes_of_access = 16;
 
 class SpreadWriter {
  public:
@@ -77,14 +39,15 @@ class SpreadWriter {
     }
     lanes_ = spread_of(nest, is_in_block, std::move(lengths), group_threads).lanes;
     if (lanes_ == 1 && !bounds_.empty())
-      batch_ = batch_of(nest, bounds_.back(), least, group_threads);
+      batch_ = batch_of(nest, bounds_.back().multiple, least, group_threads);
   }
 
   Result<Statements> write() {
     LEMMA_ASSIGN_OR_RETURN(type_, stored_type(nest_.type));
     LEMMA_ASSIGN_OR_RETURN(
         ElementSource element,
-        emit_element(nest_, lanes_ > 1 ? LongReductions::across_lanes : LongReductions::in_order));
+        lanes_ > 1 ? emit_element_across_lanes(nest_, terms_of_lanes(nest_, is_in_block_, lanes_))
+                   : emit_element(nest_, LongReductions::in_order));
     open_loop();
     if (batch_.elements() > 1)
       write_batch(std::move(element));
@@ -272,7 +235,7 @@ class SpreadWriter {
   bool is_stored_in_memory_;
   std::int64_t all_ = 1;
   std::int64_t lanes_ = 1;  // of an element
-  Batch batch_;
+  ElementBatch batch_;
   std::string type_;  // of stored elements
   source::Builder source_;
 };

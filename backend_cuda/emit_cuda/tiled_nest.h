@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/blocks/attention.h"
 #include "backend/blocks/tiled_product.h"
 #include "backend/emit/emit_nest.h"
 
@@ -16,5 +17,14 @@ Result<source::Statements> emit_tiled_nest(const lowering::LoweredOutput& nest,
                                            const TiledProduct& product,
                                            const std::vector<LoopBounds>& bounds,
                                            std::uint32_t block_threads);
+
+/// Attention in one pass, for the rows of a task. `bounds`: of the axes of the grid. What the last phase needs is declared by
+/// `tensors_of_results`, of the first one by `tensors_of_scores`, in a scope of its own.
+Result<source::Statements> emit_attention(const Attention& attention, const Phase& scores,
+                                          const Phase& results,
+                                          const std::vector<LoopBounds>& bounds,
+                                          source::Statements tensors_of_scores,
+                                          source::Statements tensors_of_results,
+                                          std::uint32_t block_threads);
 
 }  // namespace lemma::backend

@@ -87,15 +87,15 @@ TEST(Residents, weights_that_one_operator_reads_are_not_kept) {
   EXPECT_TRUE(compiled(recurrence(6, 128, 6), for_device("h100")).residents.is_empty());
 }
 
-/// Units have parts of different sizes: some keep theirs, and others read the device's memory.
+/// Units have a part of each of two matrices: where there is room for one, the other is read from the device's memory.
 TEST(Residents, what_has_no_room_is_read_from_the_devices_memory) {
-  constexpr std::uint64_t all_kilobytes = 160;
+  constexpr std::uint64_t all_kilobytes = 208;
   CompileOptions options = for_device("h100");
   options.device.units = 3;
   options.device.shared_bytes_per_unit = all_kilobytes << 10U;
   int partly = 0;
   for (const std::uint64_t kilobytes : {16, 32, 48, 64, 80, 96, 128, 150}) {
-    TaskProgram program = compiled(recurrence(12, 256), options);
+    TaskProgram program = compiled(recurrence(12, 256, 2), options);
     ASSERT_EQ(tasks_with_residents(program), program.task_count());
     make_room_for_addresses(program, (all_kilobytes - kilobytes) << 10U);
     EXPECT_LE(kept_bytes(program), 3 * kilobytes << 10U);

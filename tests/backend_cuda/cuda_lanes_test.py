@@ -21,9 +21,10 @@ def lanes_of(directory):
 
 class CudaLanes(cuda_case.ProgramCase):
     def test_groups_of_every_size_agree_with_the_interpreter(self):
-        for model in ("narrow_products", "narrow_products_f16"):
+        # Eight elements of f16 are read together: eight lanes read a whole line of memory.
+        for model, sizes in (("narrow_products", [2, 4, 8, 16, 32]), ("narrow_products_f16", [2, 4, 8, 16])):
             directory = self.write_program(model, model, *WORDS)
-            self.assertEqual(sorted(set(lanes_of(directory))), [2, 4, 8, 16, 32], model)
+            self.assertEqual(sorted(set(lanes_of(directory))), sizes, model)
             self.assertIsNone(self.disagreement(directory))
 
     def test_lanes_read_along_the_terms_where_these_lie_together(self):

@@ -124,6 +124,13 @@ T* in_memory(T* pointer) {
   if (bytes >= shared && bytes < shared + host_cuda::shared_bytes()) host_cuda::give_up("a tensor is in shared memory");
   return pointer;
 }
+template <typename T>
+T* in_block(T* pointer) {
+  const auto* const shared = host_cuda::shared_memory();
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(pointer);
+  if (bytes < shared || bytes >= shared + host_cuda::shared_bytes()) host_cuda::give_up("a slot is not in shared memory");
+  return pointer;
+}
 
 template <typename T, unsigned count>
 struct alignas(count * sizeof(T)) Together {

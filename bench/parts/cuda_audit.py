@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Looks into the code that nvcc makes of emitted kernels: what a thread has in flight, how wide its accesses are, whether they
+know where memory is, and how many instructions a byte takes. From that it estimates a time (Little's law), beside the
+planned one and that of a good kernel for the same. Nothing is run on a GPU.
+
+What is read is the code of the device (SASS), as NVIDIA's nvdisasm prints it. The toolkit may lack it: --fetch brings it from the
+package nvidia-cuda-nvdisasm to out/tools. The bytes in flight of a loop are those of its loads in front of the first use of
+one of them, or in front of a store.
+
+Exit code: 0, or 4 where a hot loop has loads that do not know where memory is, a function spills, or an estimate is more than
+1.5 times a good kernel, or 2 for attention; 77 where there is no nvcc or no nvdisasm.
+"""
+
+import argparse
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import environment
+
+environment.enter()
+
+import onnx
+
+import audited_kernels
+import results
+
+# An H100 SXM: data sheet; cycles from a load of memory to its use, on an idle device and (assumed) on a busy one.
+UNITS, THREADS, CYCLES, BANDWIDTH, REACHED = 132, 256, 1.755e9, 3.35e12, 0.9
+BUSY_LATENCY = 900 / CYCLES
+LANES, SCHEDULERS = 128, 4
+WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+TOOLS = ROOT / "out" / "tools"
+PACKAGE = "nvidia-cuda-nvdisasm==13.5.37"
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="bench/cuda audit",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="*", help="names (default: all)")
+    parser.add_argument("--lemma", help="the program (default: the built one)")
+    parser.add_argument("--nvcc", default=shutil.which("nvcc"))
+    parser.add_argument("--nvdisasm", help="the program (default: that of the search path, or what --fetch brought)")
+    parser.add_argument("--fetch", action="store_true", help=f"bring nvdisasm ({PACKAGE}, 5 MB) to out/tools where it is missing")
+    parser.add_argument("--arch", default="sm_90")
+    results.add_option(parser)
+    return parser.parse_args()
+
+
+@dataclasses.dataclass
+class Loop:
+    """An innermost loop that loads from the device's memory."""
+    function: str
+    instructions: int
+    widths: list  # of loads, in bytes
+    in_flight: int  # bytes of a thread
+    unknown: int  # loads that do not say which memory they are of
+
+    @property
+    def bytes(self):
+        return sum(self.widths)
+
+
+@dataclasses.dataclass
+class Instruction:
+    name: list  # its words: ["LDG", "E", "128"]
+    result: str  # the first operand
+    operands: str  # the others
+
+    def width(self):
+        return next((WIDTHS[word] for word in self.name if word in WIDTHS), 4)
+
+
+def disassembler(options):
+    """The program, or None."""
+    fetched = TOOLS / "nvdisasm"
+    if options.fetch and not fetched.exists():
+        with tempfile.TemporaryDirectory(prefix="lemma-nvdisasm-") as folder:
+            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", folder, PACKAGE], check=True)
+            with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+                name = next(name for name in wheel.namelist() if name.endswith("/bin/nvdisasm"))
+                TOOLS.mkdir(parents=True, exist_ok=True)
+                fetched.write_bytes(wheel.read(name))
+        fetched.chmod(0o755)
+    return options.nvdisasm or shutil.which("nvdisasm") or (str(fetched) if fetched.exists() else None)
+
+
+def functions_of(text):
+    """By name, the labels and instructions of each function of a kernel."""
+    functions, body = {}, []
+    for line in text.splitlines():
+        label = re.fullmatch(r"([$.\w]+):", line)
+        if label and re.search(r"(?:kernel|phase)_\d+E", label[1]) and not label[1].startswith(".L"):
+            body = functions.setdefault(re.findall(r"((?:kernel|phase)_\d+)E", label[1])[-1], [])
+        elif label and not label[1].startswith(".L"):
+            body = []
+        elif label:
+            body.append(label[1])
+        elif code := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+ )?\s*([A-Z0-9_.]+)\s*(.*?) ;", line):
+            result, _, operands = code[2].partition(", ")
+            body.append(Instruction(code[1].split("."), result, operands))
+    return functions
+
+
+def innermost_loops(body):
+    """Labels and instructions of each loop without another one inside."""
+    places = {line: at for at, line in enumerate(body) if isinstance(line, str)}
+    spans = []
+    for at, line in enumerate(body):
+        if isinstance(line, Instruction) and line.name[0] == "BRA":
+            target = re.search(r"`\((\.L_x_\d+)\)", f"{line.result}, {line.operands}")
+            if target and places.get(target[1], at) < at:
+                spans.append((places[target[1]], at))
+    for begin, end in spans:
+        if not any(begin <= other[0] and other[1] < end for other in spans):
+            yield [line for line in body[begin:end + 1] if isinstance(line, Instruction)]
+
+
+def registers_of(load):
+    """That a load writes."""
+    first = re.fullmatch(r"R(\d+)", load.result)
+    return {f"R{int(first[1]) + i}" for i in range(max(1, load.width() // 4))} if first else set()
+
+
+def is_load(instruction):
+    return instruction.name[0] == "LDG" or (instruction.name[0] == "LD" and "E" in instruction.name)
+
+
+def bytes_in_flight(instructions):
+    most = running = 0
+    loaded = set()
+    for instruction in instructions:
+        if is_load(instruction):
+            running += instruction.width()
+            loaded |= registers_of(instruction)
+            most = max(most, running)
+        elif loaded & set(re.findall(r"R\d+", instruction.operands)) or instruction.name[0] in ("ST", "STG", "STS"):
+            running, loaded = 0, set()
+    return most
+
+
+def loops_of(text):
+    for name, body in sorted(functions_of(text).items()):
+        for instructions in innermost_loops(body):
+            loads = [instruction for instruction in instructions if is_load(instruction)]
+            if loads:
+                yield Loop(name, len(instructions), [load.width() for load in loads], bytes_in_flight(instructions),
+                           sum(load.name[0] == "LD" for load in loads))
+
+
+def estimate(kernel, loops):
+    """Seconds: bytes by bandwidth, by what is in flight, and instructions. Each hot loop goes through its share of the bytes that
+    are read."""
+    in_turn = 0
+    for at, loop in enumerate(loops):
+        of_loop = kernel.read_bytes * (kernel.shares[at] if at < len(kernel.shares) else 1)
+        in_flight = loop.in_flight * THREADS * UNITS / BUSY_LATENCY
+        issued = of_loop / loop.bytes * loop.instructions / (UNITS * LANES * CYCLES)
+        in_turn += max(of_loop / in_flight, issued)
+    return max((kernel.read_bytes + kernel.written_bytes) / (REACHED * BANDWIDTH), in_turn)
+
+
+def compiled(options, model, folder):
+    """The code of the emitted program, and bytes that ptxas spills."""
+    file, directory, code = folder / "model.onnx", folder / "program", folder / "program.cubin"
+    onnx.save(model, file)
+    subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "--arch", options.arch, "-o", directory,
+                    "--name", "audited", "--most-check-memory", "1M"], check=True, capture_output=True)
+    done = subprocess.run([options.nvcc, "-std=c++20", "-O3", "--expt-relaxed-constexpr", f"-arch={options.arch}", "-I", directory,
+                           "--ptxas-options=-v", "-cubin", "-o", code, directory / "audited.cu"], check=True, capture_output=True,
+                          text=True)
+    spilled = sum(map(int, re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)))
+    text = subprocess.run([disassembler(options), code], check=True, capture_output=True, text=True).stdout
+    return text, spilled
+
+
+def issued_seconds(kernel, text):
+    """The instructions of the largest loop, which the schedulers of a multiprocessor begin for all warps of a block."""
+    largest = max((len(instructions) for body in functions_of(text).values() for instructions in innermost_loops(body)), default=0)
+    return kernel.steps * largest * (THREADS // 32) / SCHEDULERS / CYCLES
+
+
+def planned_seconds(options, file):
+    done = subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "--arch", options.arch,
+                           "--plan", "--json"], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)["planned_seconds"]
+
+
+def audited(options, kernel):
+    with tempfile.TemporaryDirectory(prefix="lemma-audit-") as name:
+        folder = Path(name)
+        text, spilled = compiled(options, kernel.model, folder)
+        loops = list(loops_of(text))
+        hot = [loop for loop in loops if loop.bytes >= max(other.bytes for other in loops) / 4]
+        seconds = issued_seconds(kernel, text) if kernel.steps else estimate(kernel, hot)
+        return {"planned": planned_seconds(options, folder / "model.onnx"), "estimate": seconds, "loops": hot,
+                "spilled": spilled, "unknown": sum(loop.unknown for loop in hot)}
+
+
+def row_of(kernel, facts):
+    loops = facts["loops"]
+    widest = max((max(loop.widths) for loop in loops), default=0)
+    least = min((loop.in_flight for loop in loops), default=0)
+    each = sum(loop.instructions for loop in loops) / max(1, sum(loop.bytes for loop in loops))
+    estimated = facts["estimate"] * 1e6
+    return [kernel.name, facts["planned"] * 1e6, estimated, kernel.good, estimated / kernel.good, widest, least, each,
+            facts["unknown"], facts["spilled"]]
+
+
+def line(row):
+    name, planned, estimated, good, ratio, widest, least, each, unknown, spilled = row
+    return (f"{name:34} planned {planned:8.1f} us, estimate {estimated:8.1f}, good {good:6.1f}, {ratio:.2f}; loads up to {widest} bytes, {least} in flight, {each:.2f} instructions "
+            f"a byte, {unknown} of unknown memory, {spilled} bytes spilled")
+
+
+def main():
+    options = parse()
+    if options.nvcc is None or disassembler(options) is None:
+        print("there is no nvcc, or no nvdisasm (--fetch brings it)", file=sys.stderr)
+        return 77
+    rows, wrong = [], 0
+    for kernel in audited_kernels.all_kernels():
+        if options.kernels and kernel.name.split(",")[0] not in options.kernels:
+            continue
+        row = row_of(kernel, audited(options, kernel))
+        rows.append(row)
+        wrong += row[8] > 0 or row[9] > 0 or row[4] > kernel.most
+        print(line(row), flush=True)
+    try:
+        results.update(options.result, rows)
+    except results.Malformed as error:
+        raise SystemExit(str(error)) from error
+    return 4 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
