@@ -25,13 +25,16 @@ std::filesystem::path mpi_module() {
 
 ExitCode report_end(const Error& error, bool is_first) {
   const bool interrupted = error.message.ends_with(database::interrupted);
-  if (is_first && interrupted)
-    std::cerr << "lemma: interrupted; run the same command again to resume" << std::endl;
+  if (is_first && interrupted) report_interruption();
   if (is_first && !interrupted) report_error(error);
   return interrupted ? ExitCode::some_models_failed : exit_code_of(error.kind);
 }
 
 }  // namespace
+
+void report_interruption() {
+  std::cerr << "lemma: interrupted; run the same command again to resume" << std::endl;
+}
 
 bool speaks_for_all() {
   if (ranks::launch_of_environment().rank == 0) return true;
@@ -59,7 +62,8 @@ Result<void> check_ranks(int argument_count, const char* const* arguments) {
   if (size == 1 || argument_count < 2 || arguments[1][0] == '-') return {};
   const std::string_view command = arguments[1],
                          second = argument_count > 2 ? arguments[2] : std::string_view();
-  if (command == "rules" && (second == "build" || second == "generate")) return {};
+  if (command == "rules" && (second == "build" || second == "generate" || second == solver_command))
+    return {};
   return unsupported(fmt::format(
       "started as {} ranks, but only rules build and rules generate share their work", size));
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "batch/exit_code.h"
@@ -18,5 +19,11 @@ ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& j
 Result<void> check_ranks(int argument_count, const char* const* arguments);
 /// Whether this process speaks for all. The others wait a moment: mpirun ends all when one has ended.
 bool speaks_for_all();
+/// Says that a job was interrupted and can be resumed.
+void report_interruption();
+
+/// The hidden command of `lemma rules` that answers queries to Z3 (verifier/index/solver_process.h): each rank has
+/// processes of its own that run it.
+inline constexpr std::string_view solver_command = "answer-queries";
 
 }  // namespace lemma
