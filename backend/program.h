@@ -191,6 +191,7 @@ struct OperatorGraph {
 struct MemoryFigures {
   std::uint64_t limit = 0;
   std::uint64_t arena_before = 0;  // of the program without a limit
+  std::string given_up = {};       // what that program has and this one has not; or empty
   /// Of operators that run once, and of those that run in this program, as modelled.
   double seconds_before = 0, seconds = 0;
   double seconds_bound = 0;           // what no program takes less than

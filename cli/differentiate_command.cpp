@@ -176,9 +176,16 @@ void add_numbers(CLI::App& command, training::TrainingOptions& training) {
       ->capture_default_str();
   command
       .add_option("--loss-scale", training.loss_scale,
-                  "multiply the loss before it is differentiated, and divide the gradients by it")
-      ->check(check_positive)
-      ->capture_default_str();
+                  "multiply the loss before it is differentiated, and divide the gradients by it; "
+                  "otherwise 1, or with --mixed-precision found by each step for the next one")
+      ->check(check_positive);
+  command
+      .add_option(
+          "--mixed-precision", training.half,
+          "f16 or bf16: compute the model and its gradients in this type; weights, loss and "
+          "update stay f32, and a step whose gradients are not finite changes nothing")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, DataType>{{"f16", DataType::f16}, {"bf16", DataType::bf16}}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "batch/exit_code.h"
@@ -18,6 +19,8 @@
 #include "engines/shipped_targets.h"
 #include "rule_language/operator_digests.h"
 #include "rule_language/operator_meaning.h"
+#include "system/program.h"
+#include "verifier/index/solver_process.h"
 
 namespace {
 
@@ -57,6 +60,16 @@ std::string foreign_option(int argument_count, char** arguments) {
     if (std::string answer = lemma::answer_to_foreign_option(arguments[i]); !answer.empty())
       return answer;
   return "";
+}
+
+/// Says that queries to Z3 had no answer, because what rests on them is unknown where it might be proved.
+void report_stopped_queries() {
+  namespace index = lemma::verifier::index;
+  if (const std::size_t count = index::count_of_stopped_queries(); count > 0)
+    std::cerr << fmt::format(
+        "note: Z3 was ended at {} quer{} after {} processor seconds; what needs them is not "
+        "proved\n",
+        count, count == 1 ? "y" : "ies", index::most_processor_seconds);
 }
 
 int run(int argument_count, char** arguments) {
@@ -109,6 +122,7 @@ int run(int argument_count, char** arguments) {
     if (lemma::speaks_for_all()) std::cerr << lemma::printable("lemma: " + answer) << "\n";
     exit_code = ExitCode::bad_input;
   }
+  report_stopped_queries();
   // What was printed may not have arrived: a full disk, a closed pipe.
   std::cout.flush();
   if (!std::cout && exit_code == ExitCode::done)
@@ -125,6 +139,8 @@ int main(int argument_count, char** arguments) {
   try {
     lemma::take_meaning_digests(lemma::operator_digests());
     lemma::add_shipped_targets();
+    lemma::verifier::index::set_solver_program(
+        {lemma::own_program(), "rules", std::string(lemma::solver_command)});
     return run(argument_count, arguments);
   } catch (const std::exception& error) {
     return static_cast<int>(lemma::report_error(lemma::error_of(error)));

@@ -18,8 +18,7 @@ namespace {
 
 ExitCode report_end(const Error& error, bool is_first) {
   const bool interrupted = error.message.ends_with(database::interrupted);
-  if (is_first && interrupted)
-    std::cerr << "lemma: interrupted; run the same command again to resume" << std::endl;
+  if (is_first && interrupted) report_interruption();
   if (is_first && !interrupted) report_error(error);
   return interrupted ? ExitCode::some_models_failed : exit_code_of(error.kind);
 }
@@ -30,6 +29,10 @@ std::filesystem::path rank_module(const char* name) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   return program.parent_path().parent_path() / "lib" / "lemma" / name;
+}
+
+void report_interruption() {
+  std::cerr << "lemma: interrupted; run the same command again to resume" << std::endl;
 }
 
 bool speaks_for_all() {
@@ -58,7 +61,8 @@ Result<void> check_ranks(int argument_count, const char* const* arguments) {
   if (size == 1 || argument_count < 2 || arguments[1][0] == '-') return {};
   const std::string_view command = arguments[1],
                          second = argument_count > 2 ? arguments[2] : std::string_view();
-  if (command == "rules" && (second == "build" || second == "generate")) return {};
+  if (command == "rules" && (second == "build" || second == "generate" || second == solver_command))
+    return {};
   if (command == "plan" && second == "run") return {};
   return unsupported(fmt::format(
       "started as {} ranks, but only rules build, rules generate and plan run share their work",

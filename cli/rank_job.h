@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "batch/exit_code.h"
@@ -21,5 +22,11 @@ Result<void> check_ranks(int argument_count, const char* const* arguments);
 std::filesystem::path rank_module(const char* name);
 /// Whether this process speaks for all. The others wait a moment: mpirun ends all when one has ended.
 bool speaks_for_all();
+/// Says that a job was interrupted and can be resumed.
+void report_interruption();
+
+/// The hidden command of `lemma rules` that answers queries to Z3 (verifier/index/solver_process.h): each rank has
+/// processes of its own that run it.
+inline constexpr std::string_view solver_command = "answer-queries";
 
 }  // namespace lemma

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +24,7 @@
 #include "database/normal_form.h"
 #include "outputs/files.h"
 #include "outputs/plan.h"
+#include "ranks/launcher.h"
 #include "rule_language/rule_database.h"
 #include "system/journal.h"
 #include "system/parallel.h"
@@ -47,8 +50,19 @@ std::atomic<bool> interruption = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // as handlers of signals demand
 void note_interruption(int /*signal*/) { interruption = true; }
 
+/// Ends the process if the job has not ended by itself soon after it was asked to: a proof that has begun may take minutes.
+/// What is on disk is good at any time, as if the process had been killed.
+void end_after_interruption() {
+  constexpr auto pause = std::chrono::milliseconds(50), patience = std::chrono::milliseconds(1500);
+  while (!interruption) std::this_thread::sleep_for(pause);
+  std::this_thread::sleep_for(patience);
+  if (ranks::launch_of_environment().rank == 0) report_interruption();
+  std::_Exit(static_cast<int>(ExitCode::some_models_failed));
+}
+
 /// The first SIGINT or SIGTERM asks the job to end, the second ends it.
 void listen_for_interruption() {
+  std::thread(end_after_interruption).detach();
   struct sigaction action {};
   action.sa_handler = note_interruption;
   action.sa_flags = SA_RESETHAND;

@@ -11,11 +11,14 @@
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
+#include "cli/rank_job.h"
 #include "outputs/files.h"
 #include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "targets/data_files.h"
 #include "verifier/conditions/infer.h"
+#include "verifier/index/solver.h"
+#include "verifier/index/solver_process.h"
 #include "verifier/prover/sampling.h"
 #include "verifier/verify_database.h"
 #include "verifier/write_proofs.h"
@@ -343,6 +346,12 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   rounding->add_option("--rules", arguments->directory, "folder of axioms and rules");
   rounding->add_flag("--json", arguments->json, "print one JSON object");
   rounding->callback([arguments, &exit_code] { exit_code = run_rounding(*arguments); });
+
+  auto* solver = command->add_subcommand(std::string(solver_command), "");
+  solver->group("");  // hidden: it speaks the protocol of verifier/index/solver_process.h
+  auto seconds = std::make_shared<int>(verifier::index::most_processor_seconds);
+  solver->add_option("--seconds", *seconds);
+  solver->callback([seconds] { verifier::index::answer_solver_queries(*seconds); });
 
   add_rules_build(*command, exit_code);
   add_rules_exchange(*command, exit_code);

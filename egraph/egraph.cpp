@@ -54,6 +54,11 @@ FormId EGraph::intern_form(const ENode& node, std::span<const TypeId> operands, 
       form_by_key_.try_emplace(std::move(key), FormId{static_cast<std::uint32_t>(forms_.size())});
   if (!inserted) return where->second;
   forms_.push_back({node, type, never_weight_only, {operands.begin(), operands.end()}});
+  if (node.kind == ENodeKind::operation) {
+    if (node.op.v >= operator_forms_.size()) operator_forms_.resize(node.op.v + std::size_t{1});
+    operator_forms_[node.op.v].push_back(where->second);
+  }
+  if (node.kind == ENodeKind::projection) projection_forms_.push_back(where->second);
   return where->second;
 }
 

@@ -119,6 +119,12 @@ class EGraph {
   std::size_t form_count() const { return forms_.size(); }
   /// A node of this form, without children.
   const ENode& node_of(FormId form) const { return forms_[form.v].node; }
+  /// The forms of operations of this operator, ascending.
+  const std::vector<FormId>& forms_of(OperatorId op) const {
+    static const std::vector<FormId> none;
+    return op.v < operator_forms_.size() ? operator_forms_[op.v] : none;
+  }
+  const std::vector<FormId>& forms_of_projections() const { return projection_forms_; }
   /// The types of the children; absent_type for none.
   std::span<const TypeId> operand_types(FormId form) const { return forms_[form.v].operands; }
   /// The nodes of a canonical class.
@@ -287,6 +293,8 @@ class EGraph {
   std::vector<std::vector<TensorType>> types_;
   absl::flat_hash_map<std::size_t, std::vector<std::uint32_t>> types_by_hash_;
   std::vector<Form> forms_;
+  std::vector<std::vector<FormId>> operator_forms_{all_operators().size()};
+  std::vector<FormId> projection_forms_;
   absl::flat_hash_map<InferenceKey, FormId> form_by_key_;
   absl::flat_hash_map<InferenceKey, std::unique_ptr<Inferred>> inferred_;
 

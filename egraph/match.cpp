@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include "egraph/obligations.h"
@@ -15,6 +16,12 @@ namespace {
 /// Where the search for a pattern's node begins.
 const std::vector<ENodeId>& nodes_for(const EGraph& egraph, const PatternNode& pattern) {
   return pattern.kind == ENodeKind::projection ? egraph.projections() : egraph.nodes_of(pattern.op);
+}
+
+/// The forms that can fit a pattern's node.
+const std::vector<FormId>& forms_for(const EGraph& egraph, const PatternNode& pattern) {
+  return pattern.kind == ENodeKind::projection ? egraph.forms_of_projections()
+                                               : egraph.forms_of(pattern.op);
 }
 
 }  // namespace
@@ -359,8 +366,10 @@ std::vector<SearchTask> RuleMatcher::prepare(const EGraph& egraph) {
   if (!can_match(egraph, *rule_)) return {};
   for (std::size_t p = 0; p < fits_.size(); ++p) {
     fits_[p].resize(egraph.form_count());
-    for (std::size_t form = forms_seen_; form < fits_[p].size(); ++form)
-      fits_[p][form] = fits(egraph, p, {static_cast<std::uint32_t>(form)}) ? 1 : 0;
+    for (const FormId form : forms_for(egraph, rule_->nodes[p]) | std::views::reverse) {
+      if (form.v < forms_seen_) break;
+      fits_[p][form.v] = fits(egraph, p, form) ? 1 : 0;
+    }
   }
   forms_seen_ = egraph.form_count();
   std::vector<SearchTask> tasks;

@@ -61,6 +61,8 @@ std::string memory_text(const backend::MemoryFigures& memory, std::uint64_t byte
     result += fmt::format(", at least {:+.2f}%{}", added_percent(memory, memory.seconds_bound),
                           memory.bounds_order ? " in this order of first runs" : "");
   result += fmt::format("; by {}\n", memory.method);
+  if (!memory.given_up.empty())
+    result += fmt::format("  given up for the limit: {}\n", memory.given_up);
   constexpr std::size_t most_lines = 10;
   const auto counts = counts_of(memory);
   for (std::size_t i = 0; i < std::min(counts.size(), most_lines); ++i)
@@ -82,6 +84,7 @@ nlohmann::ordered_json memory_json(const backend::MemoryFigures& memory) {
                                  {"bounds_order", memory.bounds_order},
                                  {"again", std::move(again)}};
   if (has_limit(memory)) json["limit"] = memory.limit;
+  if (!memory.given_up.empty()) json["given_up"] = memory.given_up;
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "differentiate/backward.h"
 #include "ir/constant.h"
 #include "ir/rebuild.h"
+#include "training/mixed_precision.h"
 #include "training/optimizers.h"
 #include "training/terms.h"
 
@@ -106,26 +107,42 @@ class StepBuilder {
     return type.rank() == 0 ? value : c.result(c("Reshape", {value}, {{"shape", Shape{}}}));
   }
 
+  bool finds_scale() const { return options_.half && !options_.loss_scale; }
+
+  /// What the loss is multiplied by, in its type; none() for 1.
+  Result<ValueId> loss_scale(Terms& c, DataType type) {
+    if (finds_scale()) {
+      LEMMA_ASSIGN_OR_RETURN(scale_, step_.graph.add_input("loss_scale", {DataType::f32, Shape{}}));
+      return type == DataType::f32 ? scale_ : c.result(c("Cast", {scale_}, {{"to", type}}));
+    }
+    if (options_.loss_scale.value_or(1) == 1) return ValueId::none();
+    return c.result(c.number(*options_.loss_scale, type));
+  }
+
   Result<std::vector<ValueId>> gradients_of(ValueId loss) {
     Terms c(step_.graph);
-    const ValueId seed = c.number(options_.loss_scale, step_.graph.type(loss).data_type);
+    const DataType type = step_.graph.type(loss).data_type;
+    LEMMA_ASSIGN_OR_RETURN(const ValueId scale, loss_scale(c, type));
+    const ValueId seed = scale.is_none() ? c.number(1, type) : scale;
+    LEMMA_RETURN_IF_ERROR(c.result(seed));
     std::vector<ValueId> leaves;
     for (const Parameter& parameter : parameters_) leaves.push_back(parameter.value);
     const std::vector<differentiate::ValueGradient> seeds = {{loss, seed}};
     LEMMA_ASSIGN_OR_RETURN(std::vector<ValueId> gradients,
                            differentiate::backward(step_.graph, seeds, leaves));
-    if (options_.loss_scale != 1)
-      for (ValueId& gradient : gradients)
-        if (!gradient.is_none())
-          gradient =
-              c("Div",
-                {gradient, c.number(options_.loss_scale, step_.graph.type(gradient).data_type)});
-    LEMMA_RETURN_IF_ERROR(c.result(seed));
+    if (scale.is_none()) return gradients;
+    for (ValueId& gradient : gradients) {
+      if (gradient.is_none()) continue;
+      const DataType own = step_.graph.type(gradient).data_type;
+      const ValueId divisor = own == type ? scale : c("Cast", {scale}, {{"to", own}});
+      LEMMA_ASSIGN_OR_RETURN(gradient, c.result(c("Div", {gradient, divisor})));
+    }
     return gradients;
   }
 
   Result<void> add_updates(const std::vector<ValueId>& gradients) {
     Update update(step_.graph, options_);
+    if (options_.half) LEMMA_RETURN_IF_ERROR(update.only_if_finite(gradients, scale_));
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const auto& [name, value] = parameters_[i];
       if (gradients[i].is_none()) {
@@ -144,13 +161,19 @@ class StepBuilder {
   const TrainingOptions& options_;
   std::vector<ValueId> values_;  // of the step, by value of the model
   std::vector<Parameter> parameters_;
+  ValueId scale_ = ValueId::none();  // the input, where there is one
   TrainingStep step_;
 };
 
 }  // namespace
 
 Result<TrainingStep> training_step(const Graph& model, const TrainingOptions& options) {
-  return StepBuilder(model, options).run();
+  if (!options.half) return StepBuilder(model, options).run();
+  const auto is_weight = [&options](const std::string& name, const TensorType& type) {
+    return is_trained(options, name, type, true);
+  };
+  LEMMA_ASSIGN_OR_RETURN(const Graph half, in_half_precision(model, *options.half, is_weight));
+  return StepBuilder(half, options).run();
 }
 
 bool is_trained(const TrainingOptions& options, std::string_view name, const TensorType& type,

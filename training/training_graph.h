@@ -2,6 +2,7 @@
 // A step of training as one graph: forward, backward and update.
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,12 +29,16 @@ struct TrainingOptions {
   double first_decay = 0.9, second_decay = 0.999, epsilon = 1e-8;  // adam, adamw
   double weight_decay = 0.01;                                      // adamw
   /// The loss is multiplied by this before it is differentiated, and the gradients are divided by it: in narrow types small
-  /// gradients are not lost then.
-  double loss_scale = 1;
+  /// gradients are not lost then. None: 1, or with `half` a scale that each step finds for the next one.
+  std::optional<double> loss_scale;
+  /// f16 or bf16: the type in which the model and its gradients are computed (training/mixed_precision.h). Weights, the loss,
+  /// the state of the optimizer and the update stay f32. A step of which a gradient is not finite changes nothing.
+  std::optional<DataType> half;
 };
 
 /// Inputs: those of the model, `labels` or `target`, the parameters, the state of the optimizer, and `learning_rate`.
-/// Outputs: `loss`, then for each parameter P `P.next` and its state, or `P.gradient` without an optimizer.
+/// Outputs: `loss`, then for each parameter P `P.next` and its state, or `P.gradient` without an optimizer. In half precision
+/// also `finite`, whether all gradients were; and where the scale is found, the state `loss_scale` and `good_steps`.
 struct TrainingStep {
   Graph graph;
   std::vector<std::string> parameters;

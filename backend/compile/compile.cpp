@@ -182,6 +182,72 @@ Result<TaskProgram> within_limit(const ComputationGraph& computations, CompileOp
       limit, *least));
 }
 
+double end_with_start(const TaskProgram& program, const VirtualDevice& device) {
+  return planned_end(program) + (program.units.size() > 1 ? device.seconds_to_start_units : 0);
+}
+
+/// Of the programs that could be without a limit, with fewer units and with less that is stitched, the one that ends first of
+/// those within the limit.
+Result<std::optional<TaskProgram>> fitting_without_order(const ComputationGraph& computations,
+                                                         CompileOptions options) {
+  LEMMA_ASSIGN_OR_RETURN(const ComputationGraph laid,
+                         laid_out(computations, options, ReadBy::vectors));
+  std::optional<TaskProgram> best;
+  for (const std::uint32_t count : unit_counts(options)) {
+    options.device.units = count;
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<OperatorGraph> plans, operators_of(laid, options));
+    for (const OperatorGraph& operators : plans) {
+      TaskProgram program =
+          make_program(operators, options.device, options.policy(operators, options.device));
+      plan_memory(program);
+      if (program.arena_bytes <= *options.memory_limit &&
+          (!best ||
+           end_with_start(program, options.device) < end_with_start(*best, options.device)))
+        best = std::move(program);
+    }
+  }
+  if (!best) return std::nullopt;
+  LEMMA_RETURN_IF_ERROR(complete(*best, {}));
+  return best;
+}
+
+/// What the program without a limit has and the one within it has not.
+std::string given_up(const TaskProgram& usual, const TaskProgram& limited) {
+  const auto stitched = [](const TaskProgram& program) {
+    return std::ranges::count_if(program.graph.operators, &TaskOperator::is_stitched);
+  };
+  std::string result;
+  const auto add = [&result](auto now, auto before, std::string_view what) {
+    if (now < before)
+      result +=
+          fmt::format("{}{} {} of {}", result.empty() ? "" : ", ", before - now, what, before);
+  };
+  add(limited.units.size(), usual.units.size(), "units");
+  add(stitched(limited), stitched(usual), "stitched operators");
+  return result;
+}
+
+/// The program within the limit that ends first as planned: one of those without a limit, or one in another order, in which
+/// operators may run again.
+Result<TaskProgram> best_within_limit(const ComputationGraph& computations,
+                                      const CompileOptions& options, const TaskProgram& usual) {
+  LEMMA_ASSIGN_OR_RETURN(std::optional<TaskProgram> simple,
+                         fitting_without_order(computations, options));
+  auto ordered =
+      within_limit(computations, options, static_cast<std::uint32_t>(usual.units.size()));
+  if (!simple) return ordered;
+  const double end = end_with_start(*simple, options.device);
+  if (ordered && end_with_start(*ordered, options.device) <= end) return ordered;
+  simple->memory.emplace();
+  simple->memory->limit = *options.memory_limit;
+  simple->memory->method = "another program in its own order";
+  simple->memory->seconds_before = end_with_start(usual, options.device);
+  simple->memory->seconds = simple->memory->seconds_bound = end;
+  simple->memory->before = {usual.arena_bytes};
+  simple->memory->after = {simple->arena_bytes};
+  return std::move(*simple);
+}
+
 /// The program with the smallest arena in which each operator runs once, of all plans of stitching; on one unit.
 Result<TaskProgram> of_least_memory(const ComputationGraph& computations, CompileOptions options,
                                     TaskProgram usual) {
@@ -234,9 +300,8 @@ Result<TaskProgram> compile(ComputationGraph computations, const CompileOptions&
   LEMMA_RETURN_IF_ERROR(complete(program, options.observer));
   if (options.takes_least_memory) return of_least_memory(computations, options, std::move(program));
   if (!options.memory_limit || program.arena_bytes <= *options.memory_limit) return program;
-  LEMMA_ASSIGN_OR_RETURN(
-      TaskProgram limited,
-      within_limit(computations, options, static_cast<std::uint32_t>(program.units.size())));
+  LEMMA_ASSIGN_OR_RETURN(TaskProgram limited, best_within_limit(computations, options, program));
+  limited.memory->given_up = given_up(program, limited);
   limited.memory->arena_before = program.arena_bytes;
   return limited;
 }

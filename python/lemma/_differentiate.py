@@ -17,20 +17,23 @@ if TYPE_CHECKING:
 # fmt: off
 @overload
 def differentiate(model: Model, *, output: str | os.PathLike[str], loss: str | None = ..., parameters: str | None = ...,
-                  optimizer: str | None = ..., loss_scale: float | None = ..., momentum: float | None = ...,
+                  optimizer: str | None = ..., loss_scale: float | None = ...,
+                  mixed_precision: str | None = ..., momentum: float | None = ...,
                   betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
                   weight_decay: float | None = ..., memory_limit: int | str | None = ...,
                   shapes: Shapes | None = ...) -> Path: ...
 @overload
 def differentiate(model: onnx.ModelProto, *, output: None = ..., loss: str | None = ..., parameters: str | None = ...,
-                  optimizer: str | None = ..., loss_scale: float | None = ..., momentum: float | None = ...,
+                  optimizer: str | None = ..., loss_scale: float | None = ...,
+                  mixed_precision: str | None = ..., momentum: float | None = ...,
                   betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
                   weight_decay: float | None = ..., memory_limit: int | str | None = ...,
                   shapes: Shapes | None = ...) -> onnx.ModelProto: ...
 @overload
 def differentiate(model: bytes | str | os.PathLike[str], *, output: None = ..., loss: str | None = ...,
                   parameters: str | None = ..., optimizer: str | None = ..., loss_scale: float | None = ...,
-                  momentum: float | None = ..., betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
+                  mixed_precision: str | None = ..., momentum: float | None = ...,
+                  betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
                   weight_decay: float | None = ..., memory_limit: int | str | None = ...,
                   shapes: Shapes | None = ...) -> bytes: ...
 # fmt: on
@@ -42,6 +45,7 @@ def differentiate(
     parameters: str | None = None,
     optimizer: str | None = None,
     loss_scale: float | None = None,
+    mixed_precision: str | None = None,
     momentum: float | None = None,
     betas: tuple[float, float] | None = None,
     epsilon: float | None = None,
@@ -52,6 +56,7 @@ def differentiate(
     """A step of training of the model, as a model: `lemma differentiate`. docs/gradients.md says what its inputs and outputs
     are. `loss` is "cross-entropy" (the default), "mse", or the name of an output that is the loss; `parameters` names what is
     trained, with * and ?; `optimizer` is "sgd" (the default), "momentum", "adam", "adamw", or "none" for gradients as outputs.
+    `mixed_precision` is "f16" or "bf16".
     `memory_limit` is bytes of what nodes compute, as 64M, or "least" (docs/memory.md). None leaves a number to the program. A file given by `output` is written, and its path returned."""
     first, second = betas if betas is not None else (None, None)
     words = shape_words(shapes) + option_words(
@@ -60,6 +65,7 @@ def differentiate(
             "--wrt": parameters,
             "--optimizer": optimizer,
             "--loss-scale": loss_scale,
+            "--mixed-precision": mixed_precision,
             "--momentum": momentum,
             "--beta1": first,
             "--beta2": second,

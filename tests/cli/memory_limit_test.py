@@ -51,6 +51,31 @@ class MemoryLimit(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
+    def normalizations(self):
+        """Softmax beside products: operators that are stitched where memory allows it."""
+        nodes, last = [], "x"
+        for step in range(4):
+            nodes += [node("Softmax", [last], [f"s{step}"]), node("MatMul", [f"s{step}", "w"], [f"p{step}"]),
+                      node("Softmax", [f"p{step}"], [f"q{step}"]), node("Add", [f"q{step}", last], [f"a{step}"])]
+            last = f"a{step}"
+        wide = tensor_type(F32, [512, 128])
+        file = self.folder / "normalizations.onnx"
+        weights = [((7 * i) % 11 - 5) / 40 for i in range(128 * 128)]
+        file.write_bytes(tiny_models.model(nodes, [("x", wide)], [(last, wide)],
+                                           initializers=[tiny_models.tensor("w", [128, 128], weights)]))
+        return file
+
+    def test_what_is_given_up_is_told(self):
+        model = self.normalizations()
+        words = ["emit", model, "--plan", "--threads", 2]
+        usual = json.loads(self.run_it(*words, "--json").stdout)
+        limit = ["--memory-limit", int(0.9 * usual["arena_bytes"])]
+        limited = json.loads(self.run_it(*words, "--json", *limit).stdout)
+        self.assertLessEqual(limited["arena_bytes"], limit[1])
+        self.assertEqual(limited["units"], usual["units"])  # kept: they need no memory
+        self.assertRegex(limited["memory"]["given_up"], r"^\d+ stitched operators of \d+$")
+        self.assertIn(f"given up for the limit: {limited['memory']['given_up']}", self.run_it(*words, *limit).stdout)
+
     def test_programs_are_within_the_limit(self):
         model = self.ladder()
         usual = self.planned(model)

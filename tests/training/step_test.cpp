@@ -137,6 +137,30 @@ TEST_P(Losses, HaveTheGradientsOfTheirDifferences) {
 }
 INSTANTIATE_TEST_SUITE_P(Training, Losses, testing::Values("cross-entropy", "mse"));
 
+class HalfPrecision : public testing::TestWithParam<DataType> {};
+
+/// Without rounding a step in a narrow type is the step in f32.
+TEST_P(HalfPrecision, DiffersFromTheWideStepByRoundingOnly) {
+  for (const Optimizer optimizer : {Optimizer::none, Optimizer::sgd, Optimizer::momentum}) {
+    TrainingOptions options;
+    options.optimizer = optimizer;
+    const TrainingStep wide = step_of(perceptron(), options);
+    options.half = GetParam();
+    const TrainingStep narrow = step_of(perceptron(), options);
+    std::vector<NamedTensor> inputs = inputs_of(narrow.graph);
+    const auto expected = run(wide.graph, inputs_of(wide.graph)),
+               values = run(narrow.graph, inputs);
+    EXPECT_EQ(values.size(), expected.size() + 3);
+    EXPECT_EQ(values.at("finite").reals()[0], 1);
+    for (const auto& [name, tensor] : expected) {
+      const std::vector<double> wanted = tensor.reals(), got = values.at(name).reals();
+      ASSERT_EQ(got.size(), wanted.size()) << name;
+      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-9) << name;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Training, HalfPrecision, testing::Values(DataType::f16, DataType::bf16));
+
 /// Both sides of a spelling without a proof, on operands with few different numbers: what matters is ties.
 TEST(SampledSpellings, AgreeWithDerivedGradients) {
   struct Case {

@@ -10,6 +10,7 @@
 #include <z3++.h>
 
 #include "verifier/index/refutation.h"
+#include "verifier/index/solver_process.h"
 
 namespace lemma::verifier::index {
 namespace {
@@ -203,7 +204,7 @@ z3::solver solver_for(const std::string& smt, z3::context& context, unsigned& re
 }
 
 /// Asks Z3's older procedure for integers. Where formulas with products of integers have a model it mostly sees one at once. The
-/// newer one may compare orders of products for minutes there, without counting what it does against its limit.
+/// newer one may compare orders of products for ever there, without counting what it does against its limit.
 z3::check_result ask_older_procedure(const std::string& smt) {
   constexpr unsigned resources = 100'000, older = 2;
   z3::context context;
@@ -217,11 +218,9 @@ z3::check_result ask_older_procedure(const std::string& smt) {
   return solver.check();
 }
 
-bool ask(const std::string& smt) {
+/// Z3's answer within its own count, by the procedures that it has for the logic.
+bool is_refuted_by_count(const std::string& smt) {
   try {
-    if (smt.starts_with("(set-logic QF_NIA)"))
-      if (const z3::check_result answer = ask_older_procedure(smt); answer != z3::unknown)
-        return answer == z3::unsat;
     z3::context context;
     unsigned resources = 0;
     z3::solver solver = solver_for(smt, context, resources);
@@ -234,6 +233,17 @@ bool ask(const std::string& smt) {
   } catch (const z3::exception&) {
     return false;
   }
+}
+
+bool ask(const std::string& smt) {
+  if (!smt.starts_with("(set-logic QF_NIA)")) return is_refuted_by_count(smt);
+  try {
+    if (const z3::check_result answer = ask_older_procedure(smt); answer != z3::unknown)
+      return answer == z3::unsat;
+  } catch (const z3::exception&) {
+    return false;
+  }
+  return is_refuted_in_process(smt, is_refuted_by_count);
 }
 
 }  // namespace
@@ -251,6 +261,8 @@ bool is_refuted(const std::string& smt) {
   answers.emplace(smt, answer);
   return answer;
 }
+
+void answer_solver_queries(int seconds) { answer_queries(is_refuted_by_count, seconds); }
 
 namespace {
 

@@ -1,6 +1,7 @@
 #pragma once
 // Queries to Z3. Every query is an SMT-LIB text, solved in its own context under Z3's own resource
-// count, so that its answer depends only on the text. Answers are cached by text.
+// count, so that its answer depends only on the text. Answers are cached by text. Those that may not be counted are asked in
+// processes of their own (solver_process.h).
 
 #include <string>
 #include <vector>
@@ -17,5 +18,9 @@ bool contradicts(const std::vector<Formula>& facts, const Formula& formula);
 
 /// Z3 refutes the SMT-LIB text. Anything but `unsat` is false.
 bool is_refuted(const std::string& smt);
+
+/// What a program for set_solver_program() does: answers queries from standard input until there are no more, or until
+/// one has taken so many processor seconds.
+void answer_solver_queries(int seconds);
 
 }  // namespace lemma::verifier::index

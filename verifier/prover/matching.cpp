@@ -9,11 +9,13 @@ namespace {
 /// terms, so the recursion is as deep as they are long.
 class Matcher {
  public:
-  Matcher(const Closure& terms, const Substitution& axiom, std::size_t limit, TriedMatches& tried)
+  Matcher(const Closure& terms, const Substitution& axiom, std::size_t limit, TriedMatches& tried,
+          std::size_t& steps_left)
       : terms_(terms),
         axiom_(axiom),
         limit_(limit),
         tried_(tried),
+        steps_left_(steps_left),
         inputs_(axiom.inputs.size()),
         classes_(axiom.terms.size()),
         nodes_(axiom.terms.size()) {}
@@ -29,7 +31,7 @@ class Matcher {
     ValueId value;  // a class
   };
 
-  bool full() const { return found_ >= limit_; }
+  bool full() const { return found_ >= limit_ || steps_left_ == 0; }
 
   void match_root(std::size_t root) {
     if (full()) return;
@@ -85,6 +87,8 @@ class Matcher {
 
   void match_node(TermId id, NodeId node, ValueId value, std::vector<Goal> goals,
                   std::size_t next_root) {
+    if (full()) return;
+    --steps_left_;
     const RuleTerm& term = axiom_.terms[id.v];
     const std::vector<ValueId>& operands = terms_.graph().node(node).inputs;
     for (std::size_t i = operands.size(); i-- > 0;) {
@@ -141,6 +145,7 @@ class Matcher {
   const Substitution& axiom_;
   const std::size_t limit_;
   TriedMatches& tried_;
+  std::size_t& steps_left_;
   std::size_t found_ = 0;                        // now and before
   std::vector<std::optional<ValueId>> inputs_;   // by input of the axiom
   std::vector<std::optional<ValueId>> classes_;  // by term
@@ -151,8 +156,8 @@ class Matcher {
 }  // namespace
 
 std::vector<Match> find_matches(const Closure& terms, const Substitution& axiom, std::size_t limit,
-                                TriedMatches& tried) {
-  return Matcher(terms, axiom, limit, tried).run();
+                                TriedMatches& tried, std::size_t& steps_left) {
+  return Matcher(terms, axiom, limit, tried, steps_left).run();
 }
 
 }  // namespace lemma::verifier

@@ -22,8 +22,9 @@ struct Match {
 /// nothing else, so nothing is tried again when there are more terms and equalities.
 using TriedMatches = absl::flat_hash_map<std::vector<std::uint32_t>, bool>;
 
-/// The matches that were not found before, in a fixed order. At most `limit`, with those that were.
+/// The matches that were not found before, in a fixed order. At most `limit`, with those that were. Each node that is tried
+/// for a term of the axiom is a step; when none is left there are no more matches.
 std::vector<Match> find_matches(const Closure& terms, const Substitution& axiom, std::size_t limit,
-                                TriedMatches& tried);
+                                TriedMatches& tried, std::size_t& steps_left);
 
 }  // namespace lemma::verifier

@@ -61,6 +61,7 @@ class AxiomSaturator {
         premises_(premises),
         limits_(limits),
         tried_(axioms.size()),
+        steps_left_(limits.steps),
         always_defined_(terms.graph()) {
     for (const ValueId input : premises.defined) always_defined_.declare(input);
   }
@@ -72,6 +73,10 @@ class AxiomSaturator {
       if (reached()) break;
       if (terms_.graph().node_count() > limits_.nodes) {
         result_.stopped = fmt::format("{} terms", terms_.graph().node_count());
+        return std::move(result_);
+      }
+      if (steps_left_ == 0) {
+        result_.stopped = fmt::format("{} steps of matching", limits_.steps);
         return std::move(result_);
       }
       with_reordering = with_reordering || round >= limits_.rounds_in_order;
@@ -101,7 +106,8 @@ class AxiomSaturator {
       const DirectedAxiom* axiom = axioms_[i];
       if (axiom->reorders && !with_reordering) continue;
       if (axiom->from_the_goal && (!premises_.from_the_goal || premises_.equations_only)) continue;
-      for (Match& match : find_matches(terms_, axiom->rule, limits_.matches, tried_[i]))
+      for (Match& match :
+           find_matches(terms_, axiom->rule, limits_.matches, tried_[i], steps_left_))
         matches.emplace_back(axiom, std::move(match));
     }
     bool changed = false;
@@ -161,6 +167,7 @@ class AxiomSaturator {
   const Premises& premises_;
   const ProofSearchLimits& limits_;
   std::vector<TriedMatches> tried_;  // by axiom
+  std::size_t steps_left_;
   AlwaysDefined always_defined_;
   ProofSearch result_;
 };

@@ -36,9 +36,10 @@ struct AxiomUse {
 
 struct ProofSearchLimits {
   int rounds = 12;
-  int rounds_in_order = 6;     // after these also reordering axioms are applied
-  std::size_t nodes = 3000;    // terms in the graph
-  std::size_t matches = 1500;  // of one axiom in one round
+  int rounds_in_order = 6;        // after these also reordering axioms are applied
+  std::size_t nodes = 3000;       // terms in the graph
+  std::size_t matches = 1500;     // of one axiom in one round
+  std::size_t steps = 3'000'000;  // of matching in all rounds; no shipped rule needs a fifth of it
 };
 
 struct Goal {
