@@ -185,9 +185,7 @@ class NestWriter {
   /// Whether elements that lie side by side are moved as they are.
   bool is_copied(lowering::TermNumber id) const {
     const lowering::Term& read = nest_.graph.term(id);
-    if (read.kind != ExpressionKind::read || read.type != nest_.type ||
-        nest_.graph.domain() != lowering::Domain::native)
-      return false;
+    if (read.kind != ExpressionKind::read || read.type != nest_.type) return false;
     const lowering::InputView& input = nest_.graph.inputs()[read.input];
     if (input.type != nest_.type || input.as_lanes) return false;
     const lowering::Linear address = nest_.graph.address(read);

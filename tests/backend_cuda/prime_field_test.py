@@ -140,8 +140,12 @@ class PrimeField(unittest.TestCase):
                 self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
     def test_kernels_are_those_of_f32_but_for_the_type(self):
+        """But for those whose known factors go into weights: these are rounded, which residues are not."""
         blocks = 0
+        self.assertIn("network", MODELS)
         for name, make in MODELS.items():
+            if name == "network":
+                continue
             plain, field = (kernels_of(self.emitted(make(), name, *words)) for words in ((), ("--prime-field",)))
             number = re.compile(r"\b0x[0-9a-f.]+p[-+]\d+F\b|\bResidue\{\d+U\}")
             expected = number.sub("N", plain.replace("float", "Residue"))

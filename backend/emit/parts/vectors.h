@@ -119,7 +119,7 @@ template <typename T>
                                                           std::int64_t count) {
   std::int64_t i = 0;
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__FMA__)
-  constexpr std::int64_t lanes = register_elements<T>;
+  constexpr std::int64_t lanes = 64 / static_cast<std::int64_t>(sizeof(T));
   for (; i + lanes <= count; i += lanes) _mm512_storeu_si512(to + i, _mm512_loadu_si512(from + i));
   if (i < count) {
     const std::uint64_t rest = (std::uint64_t{1} << (count - i)) - 1;
