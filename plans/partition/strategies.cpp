@@ -92,7 +92,8 @@ std::optional<Alone> alone(const Graph& graph, const Node& node, const std::vect
 }
 
 std::string signature(const Graph& graph, const Node& node, std::int64_t devices) {
-  std::string result = fmt::format("{} {} {}", devices, graph.op(node).name, text(node.attributes));
+  std::string result = fmt::format("{} {} {} {}", devices, graph.op(node).name,
+                                   text(node.attributes), node.output_count);
   std::map<ValueId, std::size_t> first;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i].is_none()) {

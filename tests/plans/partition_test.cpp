@@ -85,6 +85,24 @@ TEST(Strategies, OfASoftmaxAreNotAlongItsAxis) {
   EXPECT_TRUE(has(found, {{part0}, {part0}}));
 }
 
+constexpr std::string_view positions = R"(graph "test"
+  input %0 "x" : f32[4, 4, 8, 8]
+  %1 = MaxPool{kernel_shape=[2, 2], strides=[2, 2]}(%0) : f32[4, 4, 4, 4]
+  %2, %3 = MaxPool{kernel_shape=[2, 2], strides=[2, 2]}(%0) : f32[4, 4, 4, 4], i64[4, 4, 4, 4]
+  output "a" = %1
+  output "b" = %3
+)";
+
+TEST(Strategies, AreForTheOutputsThatANodeHas) {
+  const Graph graph = graph_of(positions);
+  Strategies strategies(graph);
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::operation) continue;
+    for (const Strategy& strategy : strategies.of(node, 2))
+      EXPECT_EQ(strategy.gives.size(), node.output_count);
+  }
+}
+
 TEST(Strategies, OfAReluAreNotForSums) {
   const Graph graph = graph_of(perceptron);
   Strategies strategies(graph);
