@@ -65,6 +65,10 @@ class Search {
   void relate(const Node& node, ValueId value) {
     const Leaves leaves = leaves_of(program_.graph, result_.of, value);
     if (leaves.related.empty() || leaves.is_too_large) return;
+    if (const auto same = copied_everywhere(node, value)) {
+      result_.of[value.v] = Relation{*same, replicated(program_.mesh), {}};
+      return;
+    }
     if (failures_in_a_row_ >= most_failures_in_a_row && !reads_related_only(node)) return;
     std::set<ValueId> tried;
     for (const ValueId candidate : candidates(node, value, leaves)) {
@@ -72,6 +76,29 @@ class Search {
       if (tried.size() > most_candidates) return;
       if (is_related(node, value, leaves, candidate)) return;
     }
+  }
+
+  /// Copies of an operator whose operands are the same on all devices give what it gives: that is the definition of copies.
+  std::optional<ValueId> copied_everywhere(const Node& node, ValueId value) const {
+    const OperatorRecord& op = program_.graph.op(node);
+    if (!made_operators::is_per_device(op)) return std::nullopt;
+    for (const ValueId operand : node.inputs)
+      if (!operand.is_none() && (!result_.of[operand.v] ||
+                                 !(result_.of[operand.v]->placement == replicated(program_.mesh))))
+        return std::nullopt;
+    const OperatorId local = made_operators::local_operator(op);
+    const Attributes attributes = made_operators::local_attributes_of(node.attributes);
+    for (const ValueId operand : node.inputs) {
+      if (operand.is_none()) continue;
+      for (const NodeId reader : readers_[result_.of[operand.v]->single.v]) {
+        const Node& other = single_.node(reader);
+        if (other.kind == NodeKind::operation && other.op == local &&
+            other.output_count == node.output_count && other.attributes == attributes &&
+            reads_the_same(node, other))
+          return other.output(program_.graph.output_index(value));
+      }
+    }
+    return std::nullopt;
   }
 
   bool is_related(const Node& node, ValueId value, const Leaves& leaves, ValueId candidate) {
