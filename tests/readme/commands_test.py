@@ -88,7 +88,7 @@ class Commands(unittest.TestCase):
                 continue
             with self.subTest(where):
                 names = [words[1]]
-                if words[1] == "rules" and len(words) > 2 and re.match(r"[a-z]", words[2]):
+                if words[1] in ("rules", "plan") and len(words) > 2 and re.match(r"[a-z]", words[2]):
                     names.append(words[2])
                 said = help_of(PROGRAMS["lemma"], *names)
                 self.assertTrue(said, "there is no such command")
