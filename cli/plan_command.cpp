@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -394,14 +395,20 @@ Result<std::vector<interpreter::Tensor>> inputs_of_rank(
   return result;
 }
 
-/// The largest difference from what one device computes, relative to the largest element, over all outputs.
+/// The largest difference from what one device computes, relative to the largest element; infinite where sizes differ, or
+/// one of two elements is no number or infinite and the other is not the same.
 double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (expected.sizes() != actual.sizes()) return infinity;
   const std::vector<double> x = expected.reals(), y = actual.reals();
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    largest = std::max(largest, std::abs(x[i]));
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return infinity;
     difference = std::max(difference, std::abs(x[i] - y[i]));
   }
+  for (const double element : x)
+    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
   return largest > 0 ? difference / largest : difference;
 }
 

@@ -284,18 +284,9 @@ std::optional<OperatorInstance> of_reals(const OperatorRecord& op, const Operato
 
 /// An application of the operator that has the operand; nothing if none is seen.
 std::optional<OperatorInstance> example_of(const OperatorRecord& forward, std::uint32_t operand) {
-  OperatorInstance result;
-  if (!forward.examples.empty()) {
-    auto example = read_example(forward, forward.examples.front());
-    if (!example) return std::nullopt;
-    result = std::move(*example);
-  } else {
-    const auto graph = example_application(operator_named(forward.name));
-    if (!graph) return std::nullopt;
-    const Node& node = graph->nodes().back();
-    if (node.kind != NodeKind::operation) return std::nullopt;
-    result = {graph->input_types(node), node.attributes, node.output_count};
-  }
+  auto example = example_instance(forward);
+  if (!example) return std::nullopt;
+  OperatorInstance& result = *example;
   while (result.inputs.size() <= operand) add_operand(forward, result);
   if (is_real(result.inputs[operand].data_type)) return result;
   return of_reals(forward, result, operand);

@@ -212,6 +212,17 @@ std::optional<Graph> accepted_application(OperatorId op, std::size_t operands,
 
 }  // namespace
 
+std::optional<OperatorInstance> example_instance(const OperatorRecord& op) {
+  if (!op.examples.empty()) {
+    auto example = read_example(op, op.examples.front());
+    return example ? std::optional(std::move(*example)) : std::nullopt;
+  }
+  const auto graph = example_application(operator_named(op.name));
+  if (!graph || graph->nodes().back().kind != NodeKind::operation) return std::nullopt;
+  const Node& node = graph->nodes().back();
+  return OperatorInstance{graph->input_types(node), node.attributes, node.output_count};
+}
+
 std::string example_input_name(std::size_t i) { return std::string(1, static_cast<char>('a' + i)); }
 
 std::optional<Graph> example_application(OperatorId op) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "facts/operator_instances.h"
 #include "ir/graph.h"
 
 namespace lemma {
@@ -12,6 +13,8 @@ namespace lemma {
 /// A graph with inputs and one application of the operator, found by trying small shapes, types and
 /// attribute values until inference accepts; nothing if none of them is accepted.
 std::optional<Graph> example_application(OperatorId op);
+/// The first of the record's own examples, else the application that is found; nothing if there is none.
+std::optional<OperatorInstance> example_instance(const OperatorRecord& op);
 /// The name of its input i: "a", "b" and so on.
 std::string example_input_name(std::size_t i);
 

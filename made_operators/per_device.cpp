@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "facts/operator_example.h"
-#include "facts/operator_instances.h"
 #include "ir/rebuild.h"
 
 namespace lemma::made_operators {
@@ -246,21 +245,9 @@ Texts& keep(Texts texts) {
   return all.emplace_back(std::move(texts));
 }
 
-/// An application of the operator; nothing if none is seen.
-std::optional<OperatorInstance> example_of(const OperatorRecord& op) {
-  if (!op.examples.empty()) {
-    auto example = read_example(op, op.examples.front());
-    return example ? std::optional(std::move(*example)) : std::nullopt;
-  }
-  const auto graph = example_application(operator_named(op.name));
-  if (!graph || graph->nodes().back().kind != NodeKind::operation) return std::nullopt;
-  const Node& node = graph->nodes().back();
-  return OperatorInstance{graph->input_types(node), node.attributes, node.output_count};
-}
-
 /// An example of the copies, made of one of the operator.
 void add_example(Texts& kept, const OperatorRecord& op) {
-  const auto example = example_of(op);
+  const auto example = example_instance(op);
   if (!example) return;
   std::vector<std::string> operands, values;
   for (TensorType type : example->inputs) {

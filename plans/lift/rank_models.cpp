@@ -291,6 +291,11 @@ class Lift {
     LEMMA_ASSIGN_OR_RETURN(
         const std::vector<std::size_t> axes,
         group_axes(values, attributes.integer("group_size", ranks_.mesh.device_count())));
+    const bool is_by_axes = node.name() == "AllReduce" || node.name() == "AllGather" ||
+                            node.name() == "ReduceScatter" || node.name() == "OwnPart";
+    if (axes.size() > 1 && !is_by_axes)
+      return unsupported(fmt::format(
+          "{} among all devices is understood for a mesh of one axis only", described(values)));
     ValueId result = known_.at(*operand);
     // A tensor is gathered along the fastest axis first, and scattered along the slowest.
     const bool gathers = node.name() == "AllGather";

@@ -100,10 +100,9 @@ class Builder {
     }
     result_.stages.resize(stages_);
     local_.resize(stages_);
-    read_.resize(stages_);
   }
 
-  /// By stage, what is read of earlier ones; and what is read of each by exchanges and as a result.
+  /// What is read behind the stage that computes it: by later ones, by exchanges, and as a result.
   void find_readers() {
     const Graph& graph = program_.graph;
     for (const NodeId id : graph.live_nodes()) {
@@ -114,7 +113,6 @@ class Builder {
       for (const ValueId operand : node.inputs) {
         if (operand.is_none()) continue;
         if (kind == Kind::collective || level_[operand.v] < level) kept_.insert(operand);
-        if (kind == Kind::local && level_[operand.v] < level) read_[level].insert(operand);
       }
     }
     for (const ValueId output : result_.outputs) kept_.insert(output);
@@ -173,29 +171,22 @@ class Builder {
     return here;
   }
 
-  /// Constants and what is made of nothing, as this rank has it.
+  /// Constants and what is made of nothing, as this rank has it. A constant that is read as it is has axes of devices.
   Result<ValueId> spread(Graph& graph, ValueId value) {
     const Node& node = program_.graph.node(program_.graph.producer(value));
-    if (node.kind == NodeKind::constant) {
-      const Constant& constant = program_.graph.constant(node);
-      if (constant.type().rank() < program_.mesh.rank() || !is_on_devices(value))
-        return graph.add_constant(constant);
-      return graph.add_constant(own(constant));
-    }
-    if (!is_plain(node)) return spread(graph, node.inputs[0]);
+    if (node.kind == NodeKind::constant)
+      return graph.add_constant(own(program_.graph.constant(node)));
+    return whole(graph, value);
+  }
+
+  /// What is put on all devices.
+  Result<ValueId> whole(Graph& graph, ValueId value) {
+    const Node& node = program_.graph.node(program_.graph.producer(value));
+    if (node.kind == NodeKind::constant) return graph.add_constant(program_.graph.constant(node));
+    if (!is_plain(node)) return whole(graph, node.inputs[0]);
     LEMMA_ASSIGN_OR_RETURN(const NodeId made,
                            graph.add_operation(node.op, {}, node.attributes, node.output_count));
     return graph.node(made).output(program_.graph.output_index(value));
-  }
-
-  /// Whether a constant has axes of devices: it is read as it is, and not put on all devices.
-  bool is_on_devices(ValueId constant) const {
-    for (const NodeId id : program_.graph.live_nodes()) {
-      const Node& node = program_.graph.node(id);
-      for (const ValueId operand : node.inputs)
-        if (operand == constant && kind_of(node) == Kind::spread) return false;
-    }
-    return true;
   }
 
   /// The part of a constant of all ranks.
@@ -229,8 +220,7 @@ class Builder {
   std::vector<std::size_t> level_;  // by value
   std::size_t stages_ = 1;
   std::vector<std::map<ValueId, ValueId>> local_;  // by stage: values of the program in its graph
-  std::vector<std::set<ValueId>> read_;
-  std::set<ValueId> kept_;  // needed behind the stage that computes them
+  std::set<ValueId> kept_;                         // needed behind the stage that computes them
 };
 
 /// One operator on one tensor.

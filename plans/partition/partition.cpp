@@ -38,8 +38,9 @@ class Move {
   Result<ValueId> operator()(ValueId value, const Placement& to) {
     value_ = value;
     if (current_ == to) return value_;
-    // What is partial first: with parts to be made of it, that is the cheaper half of a sum.
-    for (std::size_t i = 0; i < current_.size(); ++i)
+    // What is partial first: with parts to be made of it, that is the cheaper half of a sum. The last axis comes first, as
+    // in reduced(): reductions of different kinds do not commute.
+    for (std::size_t i = current_.size(); i-- > 0;)
       if (current_[i].sharing == Sharing::partial && !(current_[i] == to[i]))
         LEMMA_RETURN_IF_ERROR(step(i, is_nested(current_, to, i) ? Share{} : to[i]));
     // Nested parts are joined from the inside, and cut from the outside.

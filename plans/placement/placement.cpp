@@ -153,7 +153,12 @@ Result<ValueId> collect(Graph& graph, ValueId distributed, const Placement& plac
                              graph.add("Squeeze", {result}, {{"axes", Integers{number(i)}}}));
     }
   }
-  for (std::size_t i = mesh.rank(); i-- > 0;) {
+  return reduced(graph, result, placement);
+}
+
+Result<ValueId> reduced(Graph& graph, ValueId parts, const Placement& placement) {
+  ValueId result = parts;
+  for (std::size_t i = placement.size(); i-- > 0;) {
     if (placement[i].sharing != Sharing::partial) continue;
     const std::size_t before = partial_from(placement, 0) - partial_from(placement, i);
     LEMMA_ASSIGN_OR_RETURN(result,

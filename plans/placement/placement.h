@@ -62,6 +62,9 @@ std::vector<Placement> placements_between(const Shape& whole, const Shape& local
 /// Adds to `graph` what the devices have of a tensor. Along the partial axes of the mesh `whole` has axes of devices
 /// already, in their order and in front.
 Result<ValueId> place(Graph& graph, ValueId whole, const Placement& placement, const Mesh& mesh);
+/// Adds the whole of a tensor that has axes of devices for the partial axes of the mesh only, in front: the last one is
+/// reduced first. Reductions of different kinds do not commute.
+Result<ValueId> reduced(Graph& graph, ValueId parts, const Placement& placement);
 /// Adds what stands in place of the axes of devices: parts are joined, of replicas the first one is taken, and what is
 /// partial is reduced.
 Result<ValueId> collect(Graph& graph, ValueId distributed, const Placement& placement,

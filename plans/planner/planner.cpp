@@ -63,6 +63,7 @@ class Planner {
     node_of_.assign(graph_.node_count(), 0);
     const std::vector<NodeId> live = graph_.live_nodes();
     end_ = static_cast<choice::Moment>(live.size() + 1);
+    last_uses_ = last_uses(live);
     for (const NodeId id : live) LEMMA_RETURN_IF_ERROR(add(id));
     for (const GraphOutput& output : graph_.outputs()) LEMMA_RETURN_IF_ERROR(add_output(output));
     problem_.limit = request_.memory_limit;
@@ -104,7 +105,7 @@ class Planner {
     // Weights and inputs are there all the time.
     added.begin = node.kind == NodeKind::operation ? moment_ : 0;
     added.end = end_;
-    if (node.kind == NodeKind::operation) added.end = last_use(id);
+    if (node.kind == NodeKind::operation) added.end = last_uses_[id.v];
     for (const NodePlacements& way : ways) {
       choice::Strategy strategy;
       for (std::uint32_t i = 0; i < node.output_count; ++i) {
@@ -128,16 +129,18 @@ class Planner {
     return {};
   }
 
-  choice::Moment last_use(NodeId id) const {
-    choice::Moment last = moment_ + 1, at = 0;
-    for (const NodeId other : graph_.live_nodes()) {
-      ++at;
-      for (const ValueId operand : graph_.node(other).inputs)
-        if (!operand.is_none() && graph_.producer(operand) == id) last = std::max(last, at);
+  /// By node, until when its results are read.
+  std::vector<choice::Moment> last_uses(const std::vector<NodeId>& live) const {
+    std::vector<choice::Moment> result(graph_.node_count(), 0);
+    choice::Moment at = 0;
+    for (const NodeId id : live) {
+      result[id.v] = ++at;
+      for (const ValueId operand : graph_.node(id).inputs)
+        if (!operand.is_none()) result[graph_.producer(operand).v] = at;
     }
     for (const GraphOutput& output : graph_.outputs())
-      if (graph_.producer(output.value) == id) last = end_;
-    return last;
+      result[graph_.producer(output.value).v] = end_;
+    return result;
   }
 
   /// An output may be placed in any way that is not partial.
@@ -304,6 +307,7 @@ class Planner {
   std::map<std::string, choice::NodeNumber> outputs_;
   std::map<choice::Tensor, choice::Reshardings> reshardings_;
   choice::Moment moment_ = 0, end_ = 0;
+  std::vector<choice::Moment> last_uses_;  // by node of the graph
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "plans/relations/placed_claim.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -16,14 +17,22 @@ namespace {
 constexpr std::size_t most_pending_operators = 48;
 constexpr std::size_t most_single_operators = 48;
 
-/// The number that all elements of a constant are.
+/// The number that all elements of a constant are: finite, of a type that is computed with, and one that f64 has. Larger
+/// integers round to each other there.
 std::optional<double> uniform_value(const Constant& constant) {
+  constexpr double most = 9007199254740992;  // 2 to the 53rd power
   if (constant.is_symbolic() || constant.element_count() == 0) return std::nullopt;
+  if (!is_real(constant.type().data_type) && !is_integer(constant.type().data_type) &&
+      constant.type().data_type != DataType::boolean)
+    return std::nullopt;
   const std::vector<double> elements = constant.reals();
   if (elements.empty()) return std::nullopt;
   for (const double element : elements)
     if (element != elements.front()) return std::nullopt;
-  return elements.front();
+  const double value = elements.front();
+  if (!std::isfinite(value) || (!is_real(constant.type().data_type) && std::abs(value) >= most))
+    return std::nullopt;
+  return value;
 }
 
 /// Builds both sides of a claim over common inputs.
@@ -74,7 +83,7 @@ class Sides {
       LEMMA_ASSIGN_OR_RETURN(const ValueId parts, partial_input(relation));
       LEMMA_ASSIGN_OR_RETURN(placed_[leaf],
                              place(graph_, parts, relation.placement, program_.mesh));
-      LEMMA_ASSIGN_OR_RETURN(wholes_[relation.single], reduced(parts, relation.placement));
+      LEMMA_ASSIGN_OR_RETURN(wholes_[relation.single], reduced(graph_, parts, relation.placement));
       return {};
     }
     if (known != wholes_.end()) {
@@ -102,18 +111,6 @@ class Sides {
         shape.emplace_back(program_.mesh.axes[i].size);
     shape.insert(shape.end(), type.shape->begin(), type.shape->end());
     return new_input({type.data_type, std::move(shape)});
-  }
-
-  Result<ValueId> reduced(ValueId parts, const Placement& placement) {
-    ValueId result = parts;
-    for (const Share& share : placement)
-      if (share.sharing == Sharing::partial) {
-        LEMMA_ASSIGN_OR_RETURN(result,
-                               graph_.add("Reduce", {result},
-                                          {{"device_axis", std::int64_t{0}},
-                                           {"reduction", std::string(name(share.reduction))}}));
-      }
-    return result;
   }
 
   Result<ValueId> new_input(TensorType type) {

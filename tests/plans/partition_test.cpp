@@ -218,6 +218,67 @@ TEST(Partitioned, AWrongChoiceIsNotProved) {
   EXPECT_TRUE(verification.divergence->where.starts_with("Softmax"));
 }
 
+TEST(Moved, TakesReductionsOfDifferentKindsInOneOrder) {
+  const Mesh mesh{{{"rows", 2}, {"columns", 2}}};
+  const Share maximum{Sharing::partial, 0, Reduction::max};
+  for (const Placement& from : {Placement{sum, maximum}, Placement{maximum, sum}}) {
+    Program program;
+    program.mesh = mesh;
+    const auto x = program.graph.add_input("x", {DataType::f32, Shape{2, 2, 4}});
+    const auto y = moved(program.graph, *x, from, replicated(mesh), mesh);
+    ASSERT_TRUE(y && program.graph.add_output("y", *y));
+    Graph single;
+    const auto z = single.add_input("x", {DataType::f32, Shape{4}});
+    ASSERT_TRUE(single.add_output("y", *z));
+    program.inputs = {{*x, *z, from}};
+    program.outputs = {{"y", replicated(mesh)}};
+    EXPECT_TRUE(relate(single, program).of[y->v]) << text(from, mesh);
+    // The other order is another tensor.
+    const auto first = program.graph.add(
+        "AllReduce", {*x},
+        {{"device_axis", std::int64_t{0}}, {"reduction", std::string(name(from[0].reduction))}});
+    const auto second = program.graph.add(
+        "AllReduce", {*first},
+        {{"device_axis", std::int64_t{1}}, {"reduction", std::string(name(from[1].reduction))}});
+    ASSERT_TRUE(second && program.graph.add_output("w", *second));
+    const Relations relations = relate(single, program);
+    EXPECT_FALSE(relations.of[second->v]) << text(from, mesh);
+  }
+}
+
+/// The largest integers are one number in f64.
+TEST(Claims, DoNotTakeLargeIntegersForEachOther) {
+  const Mesh mesh{{{"devices", 2}}};
+  const auto difference = [](std::int64_t number) {
+    Graph graph;
+    const auto x = graph.add_input("x", {DataType::i64, Shape{4}});
+    const auto y = graph.add(
+        "Sub", {*x, graph.add_constant(Constant::of(DataType::i64, {}, std::vector{number}))});
+    EXPECT_TRUE(y && graph.add_output("y", *y));
+    return graph;
+  };
+  const std::int64_t large = (std::int64_t{1} << 60U) + 1;
+  const Graph single = difference(large);
+  PlanChoice choice;
+  choice.mesh = mesh;
+  auto program = partitioned(single, choice);
+  ASSERT_TRUE(program);
+  EXPECT_EQ(verify(single, *program).verdict, Verdict::proved);
+  // The same program with a neighbour of the number within it.
+  Program other;
+  other.mesh = mesh;
+  const auto x = other.graph.add_input("x", {DataType::i64, Shape{2, 4}});
+  const auto constant =
+      place(other.graph,
+            other.graph.add_constant(Constant::of(DataType::i64, {}, std::vector{large + 1})),
+            replicated(mesh), mesh);
+  const auto y = other.graph.add("SubPerDevice", {*x, *constant});
+  ASSERT_TRUE(y && other.graph.add_output("y", *y));
+  other.inputs = {{*x, single.node(single.inputs()[0]).output(), replicated(mesh)}};
+  other.outputs = {{"y", replicated(mesh)}};
+  EXPECT_NE(verify(single, other).verdict, Verdict::proved);
+}
+
 TEST(Moved, LeadsFromEachPlacementToEachOther) {
   const Mesh mesh{{{"rows", 2}, {"columns", 2}}};
   const Shape shape = {4, 8};

@@ -105,6 +105,15 @@ class Verify(Case):
         self.assertGreater(count, 15)
         self.assertIn(f"{count} of {count} claims hold", again.stdout)
 
+    def test_a_neighbour_among_all_devices_is_refused_on_two_axes(self):
+        """The neighbours along each axis are other devices."""
+        sizes = parallel.Sizes()
+        single, ranks = parallel.zero(sizes, 4, "rotated_step")
+        done = self.verify(*self.write(single, ranks), "--mesh", "rows=2,columns=2", "--place", "m:0,0", "--place", "x:0,0",
+                           "--place", "target:0,0", "--place", "m_next:0,0")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn("for a mesh of one axis only", done.stderr)
+
     def test_errors_are_one_line(self):
         single, ranks = parallel.tensor_parallel(parallel.Sizes(), 2)
         files = self.write(single, ranks)
