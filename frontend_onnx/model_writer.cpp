@@ -8,6 +8,7 @@
 #include "frontend_onnx/declared_types.h"
 #include "frontend_onnx/device_configurations.h"
 #include "frontend_onnx/envelope.h"
+#include "frontend_onnx/kept_parts.h"
 #include "frontend_onnx/node_attributes.h"
 #include "frontend_onnx/size_nodes.h"
 #include "frontend_onnx/subgraphs.h"
@@ -492,56 +493,6 @@ class ModelWriter {
     }
   }
 
-  void keep_annotations() {
-    for (const std::string& serialized : envelope_.quantization_annotations) {
-      ::onnx::TensorAnnotation annotation;
-      annotation.ParseFromString(serialized);
-      const auto& parameters = annotation.quant_parameter_tensor_names();
-      if (names_->is_taken(annotation.tensor_name()) &&
-          std::all_of(parameters.begin(), parameters.end(), [this](const auto& parameter) {
-            return names_->is_taken(parameter.value());
-          }))
-        *rest_.add_quantization_annotation() = std::move(annotation);
-    }
-  }
-
-  /// Whether the part for training is kept: it is of use only as long as the weights that it
-  /// changes are all that the model computes with.
-  bool keeps_training() const {
-    const bool has_all_weights = std::all_of(live_.begin(), live_.end(), [this](NodeId id) {
-      const Node& node = graph_.node(id);
-      return node.kind != NodeKind::constant || !is_real(graph_.type(node.output()).data_type) ||
-             envelope_.initializers.contains(names_->of(node.output()));
-    });
-    if (!has_all_weights) return false;
-    for (const std::string& serialized : envelope_.training) {
-      ::onnx::TrainingInfoProto training;
-      if (!training.ParseFromString(serialized)) return false;
-      for (const auto* bindings : {&training.initialization_binding(), &training.update_binding()})
-        for (const auto& binding : *bindings)
-          if (!names_->is_taken(binding.key())) return false;
-      NodeMessage algorithm;  // captures what the algorithm takes from the model
-      *algorithm.add_attribute()->mutable_g() = training.algorithm();
-      for (const std::string& name : captured_names(algorithm))
-        if (!names_->is_taken(name)) return false;
-    }
-    return true;
-  }
-
-  /// Outputs that the file names twice.
-  void repeat_outputs() {
-    GraphMessage ordered;
-    for (const std::string& name : envelope_.output_order)
-      for (const auto& output : rest_.output())
-        if (output.name() == name) {
-          *ordered.add_output() = output;
-          break;
-        }
-    if (ordered.output_size() == static_cast<int>(envelope_.output_order.size()) &&
-        ordered.output_size() > 0)
-      rest_.mutable_output()->Swap(ordered.mutable_output());
-  }
-
   Result<Rope> finish() {
     ::onnx::ModelProto header;
     header.ParseFromString(envelope_.header);
@@ -556,9 +507,9 @@ class ModelWriter {
     rest_.mutable_input()->Swap(inputs.mutable_input());
     for (const GraphOutput& output : graph_.outputs())
       declare_unless_declared(output.name, graph_.type(output.value), *rest_.add_output());
-    repeat_outputs();
+    repeat_outputs(envelope_.output_order, rest_);
     declare_values();
-    keep_annotations();
+    keep_annotations(envelope_, *names_, rest_);
 
     LEMMA_ASSIGN_OR_RETURN(Rope functions_rope, functions());
     std::set<std::string> imported;
@@ -580,7 +531,7 @@ class ModelWriter {
     out.append(header.SerializeAsString());
     out.append_message_field(::onnx::ModelProto::kGraphFieldNumber, std::move(graph));
     out.append(std::move(functions_rope));
-    if (keeps_training())
+    if (keeps_training(graph_, live_, envelope_, *names_))
       for (const std::string& training : envelope_.training)
         out.append_bytes_field(::onnx::ModelProto::kTrainingInfoFieldNumber, training);
     return out;

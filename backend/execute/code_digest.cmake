@@ -8,12 +8,13 @@ function(generator_sources root out)
                           backend/fuse backend/layout backend/lower backend/memory
                           backend/schedule)
     list(APPEND patterns "${root}/${folder}/*.cpp" "${root}/${folder}/*.h" "${root}/${folder}/*.in")
+    # A folder changes when a file comes or goes. CONFIGURE_DEPENDS of file(GLOB) would have every dry run of ninja
+    # say that there is work to do.
+    if(NOT CMAKE_SCRIPT_MODE_FILE)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${root}/${folder}")
+    endif()
   endforeach()
-  if(CMAKE_SCRIPT_MODE_FILE)
-    file(GLOB files ${patterns})
-  else()
-    file(GLOB files CONFIGURE_DEPENDS ${patterns})
-  endif()
+  file(GLOB files ${patterns})
   list(SORT files)
   set(${out} "${files}" PARENT_SCOPE)
 endfunction()
