@@ -255,10 +255,10 @@ Result<void> ElementWriter::write_select(TermNumber id, const std::string& type)
   const Term& term = graph_.term(id);
   if (is_chosen(id)) {
     for (const RegionId branch : plan_.below[id]) LEMMA_RETURN_IF_ERROR(write_region(branch));
-    source_.add(
-        source::constant(type, term_name(id),
-                         fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]),
-                                     term_name(term.operands[1]), term_name(term.operands[2]))));
+    source_.add(source::constant(
+        type, term_name(id),
+        fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]),
+                    branch_text(id, term.operands[1]), branch_text(id, term.operands[2]))));
     return {};
   }
   source_.add(source::Declaration{.type = type, .name = term_name(id)});

@@ -242,6 +242,15 @@ Definition guarded_windows(std::int64_t filters, std::int64_t channels, std::int
   return std::move(d).finish();
 }
 
+/// The gradient of Relu: an element where another is positive, or a constant.
+Definition gradient_of_relu(std::int64_t size, DataType type) {
+  DefinitionBuilder d;
+  const Expression at = d.variable(size);
+  const Expression is_positive = d.constant(0, type) < d.read(0, type, {at});
+  d.output({at}, d.select(is_positive, d.read(1, type, {at}), d.constant(0, type)));
+  return std::move(d).finish();
+}
+
 /// Rows of the result are asked for before long sums, and not before short ones or where the result is small; terms of long
 /// sums are asked for in the sums.
 TEST(EmitCpp, asks_for_rows_and_terms_of_long_sums) {
@@ -330,6 +339,8 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
     sample.add("Concat", {Shape{3, 20}, Shape{3, 7}}, {{"axis", INT64_C(1)}}, type);
     sample.add("Transpose", {Shape{17, 30}}, {}, type);
     sample.add("LeakyRelu", {Shape{75}}, {}, type);
+    sample.add("gradient of Relu", gradient_of_relu(75, type),
+               {{type, Shape{75}}, {type, Shape{75}}}, Values::with_limits);
   }
   for (const DataType type : {DataType::i32, DataType::i8, DataType::u8, DataType::u32}) {
     sample.add("Div", {Shape{300}, Shape{300}}, {}, type, Values::divisors);
