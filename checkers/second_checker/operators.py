@@ -157,7 +157,9 @@ add_operators("Tile", (1, 1), shapes.infer_tile, {"repeats": ("sizes", REQUIRED)
 add_operators("SpaceToDepth", (1, 1), windows.infer_space_to_depth,
               {"blocksize": ("size", REQUIRED), "mode": ("string", '"DCR"')})
 add_operators("LogSoftmax Softmax", (1, 1), shapes.infer_along_axis, AXIS)
-add_operators("Elu", (1, 1), elementwise_rule(REAL), {"alpha": ("real", 1.0)})
+add_operators("Celu Elu", (1, 1), elementwise_rule(REAL), {"alpha": ("real", 1.0)})
+add_operators("HardSwish Mish", (1, 1), elementwise_rule(REAL))
+add_operators("Selu", (1, 1), elementwise_rule(REAL), {"alpha": ("real", 1.6732631921768188), "gamma": ("real", 1.0507010221481323)})
 add_operators("ScatterElements", (3, 3), indexing.infer_scatter_elements,
               {"axis": ("integer", 0), "reduction": ("string", '"none"')})
 add_operators("ScatterND", (3, 3), indexing.infer_scatter_nd, {"reduction": ("string", '"none"')})
