@@ -3,6 +3,10 @@
 namespace lemma::backend {
 
 std::optional<lowering::Algorithm> find_nest_algorithm(const lowering::LoweredOutput& nest) {
+  if (auto replacement = lowering::find_replacement(nest.graph, nest.root, nest.axes))
+    return *std::move(replacement);
+  if (const auto transform = lowering::find_fourier_transform(nest.graph, nest.root, nest.axes))
+    return *transform;
   auto algorithm = lowering::find_algorithm(nest.graph, nest.root, nest.axes);
   if (!algorithm || !std::holds_alternative<lowering::Scatter>(*algorithm)) return algorithm;
   const ExpressionKind kind = nest.graph.term(nest.root).kind;

@@ -1,5 +1,6 @@
 #pragma once
-// Loop nests that are all of a scan, a scatter or a selection by rank (lowering/algorithms.h).
+// Loop nests that are all of a scan, a scatter, a selection by rank, a replacement or a Fourier transform (lowering/
+// algorithms.h).
 
 #include <optional>
 

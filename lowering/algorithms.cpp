@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <map>
 
 #include "lowering/lower.h"
 #include "lowering/regions.h"
@@ -257,7 +259,110 @@ double extent_of(const TermGraph& graph, VariableSet variables) {
   return extent;
 }
 
+/// Whether each term has a greater position than the terms before it.
+bool ascends(const TermGraph& graph, TermNumber position, const std::vector<LoopVariable>& bound) {
+  const Linear form = graph.form(position);
+  std::int64_t reach = 0;  // from the first to the last position of the inner variables
+  for (auto v = bound.rbegin(); v != bound.rend(); ++v) {
+    const std::int64_t step = form.coefficient(*v);
+    if (graph.extent(*v) > 1 && step <= reach) return false;
+    reach += step * (graph.extent(*v) - 1);
+  }
+  return form.terms.size() <= bound.size() &&
+         std::all_of(form.terms.begin(), form.terms.end(),
+                     [&](const auto& term) { return contains(bound, term.first); });
+}
+
+/// Terms of which `from` is a part, with another term in its place.
+class Substitution {
+ public:
+  Substitution(TermGraph& graph, TermNumber from, TermNumber to) : graph_(graph) {
+    numbers_.emplace(from, to);
+    first_ = from + 1;
+  }
+
+  TermNumber operator()(TermNumber root) {
+    for (TermNumber id = first_; id <= root; ++id)
+      if (is_changed(graph_.term(id))) numbers_.emplace(id, add(graph_.term(id)));
+    return number_of(root);
+  }
+
+ private:
+  TermNumber number_of(TermNumber id) const {
+    const auto at = numbers_.find(id);
+    return at == numbers_.end() ? id : at->second;
+  }
+
+  bool is_changed(const Linear& form) const {
+    return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+      return term.first >= first_term_atom && numbers_.contains(term.first - first_term_atom);
+    });
+  }
+  bool is_changed(const Term& term) const {
+    return is_changed(term.linear) ||
+           std::any_of(term.operands.begin(), term.operands.end(),
+                       [&](TermNumber operand) { return numbers_.contains(operand); }) ||
+           std::any_of(term.indices.begin(), term.indices.end(),
+                       [&](const Linear& index) { return is_changed(index); });
+  }
+
+  Linear changed(const Linear& form) const {
+    Linear result = Linear::of(form.constant);
+    for (const auto& [atom, factor] : form.terms)
+      result = combine(result,
+                       atom < first_term_atom ? Linear::atom(atom)
+                                              : graph_.form(number_of(atom - first_term_atom)),
+                       factor);
+    return result;
+  }
+
+  TermNumber add(Term term) {
+    if (term.divisor != 0) return graph_.floor_divide(changed(term.linear), term.divisor);
+    if (term.kind == Kind::index) return graph_.linear(changed(term.linear));
+    for (TermNumber& operand : term.operands) operand = number_of(operand);
+    for (Linear& index : term.indices) index = changed(index);
+    return graph_.add(std::move(term));
+  }
+
+  TermGraph& graph_;
+  TermNumber first_;
+  std::map<TermNumber, TermNumber> numbers_;  // of what is changed
+};
+
+bool uses(const TermGraph& graph, TermNumber root, TermNumber used) {
+  TermGraph copy = graph;
+  const TermNumber other = copy.linear(Linear::of(-1));
+  return Substitution(copy, used, other)(root) != root;
+}
+
 }  // namespace
+
+std::optional<Replacement> find_replacement(const TermGraph& graph, TermNumber root,
+                                            const std::vector<LoopVariable>& axes) {
+  const Term& choice = graph.term(root);
+  if (choice.kind != Kind::select) return std::nullopt;
+  const Term& condition = graph.term(choice.operands[0]);
+  if (condition.kind != Kind::less_equal || !is_integer(graph.term(condition.operands[0]), 0))
+    return std::nullopt;
+  Replacement replacement;
+  replacement.last = condition.operands[1];
+  replacement.value = choice.operands[1];
+  replacement.otherwise = choice.operands[2];
+  const Term& last = graph.term(replacement.last);
+  if (last.kind != Kind::maximum_over) return std::nullopt;
+  auto scatter = find_scatter(graph, last, axes);
+  if (!scatter || !is_integer(graph.term(scatter->otherwise), -1) ||
+      graph.term(scatter->element).range.low < 0 ||
+      !ascends(graph, scatter->element, last.bound) ||
+      uses(graph, replacement.otherwise, replacement.last))
+    return std::nullopt;
+  replacement.scatter = std::move(*scatter);
+  return replacement;
+}
+
+TermNumber add_value_at_term(TermGraph& graph, const Replacement& replacement) {
+  return Substitution(graph, replacement.last, replacement.scatter.element)(replacement.value);
+}
 
 std::optional<Algorithm> find_algorithm(const TermGraph& graph, TermNumber reduction,
                                         const std::vector<LoopVariable>& axes) {
@@ -272,8 +377,12 @@ std::optional<Algorithm> find_algorithm(const TermGraph& graph, TermNumber reduc
 VariableSet joint_axes(const Algorithm& algorithm) {
   if (const auto* scan = std::get_if<Scan>(&algorithm)) return set_of(scan->axis);
   if (const auto* selection = std::get_if<Selection>(&algorithm)) return set_of(selection->axis);
+  if (const auto* transform = std::get_if<FourierTransform>(&algorithm))
+    return set_of(transform->axis) | (transform->parts ? set_of(*transform->parts) : 0);
+  const auto* replacement = std::get_if<Replacement>(&algorithm);
   VariableSet axes = 0;
-  for (const Scatter::Target& target : std::get<Scatter>(algorithm).targets)
+  for (const Scatter::Target& target :
+       (replacement != nullptr ? replacement->scatter : std::get<Scatter>(algorithm)).targets)
     axes |= set_of(target.axis);
   return axes;
 }
@@ -295,7 +404,7 @@ double operations_at_point(const TermGraph& graph, const std::vector<TermNumber>
   return sum;
 }
 
-double operation_count(const TermGraph& graph, TermNumber reduction, const Algorithm& algorithm,
+double operation_count(const TermGraph& graph, TermNumber root, const Algorithm& algorithm,
                        const std::vector<LoopVariable>& axes) {
   // Steps that go from one element to the next cannot be done side by side.
   constexpr double operations_of_step = 4, operations_of_rank = 16;
@@ -311,14 +420,34 @@ double operation_count(const TermGraph& graph, TermNumber reduction, const Algor
                (operations_at_point(graph, {selection->element}, points) + operations_of_step) +
            extent_of(graph, set_of_all(axes)) * operations_of_rank;
   }
-  const auto& scatter = std::get<Scatter>(algorithm);
+  if (const auto* transform = std::get_if<FourierTransform>(&algorithm)) {
+    constexpr double operations_of_factor = 10;  // for each element, and each factor of two of the length
+    const auto length = static_cast<double>(transform->length);
+    std::vector<TermNumber> roots = {transform->real};
+    if (transform->imaginary) roots.push_back(*transform->imaginary);
+    const VariableSet points = others | set_of(transform->position);
+    return extent_of(graph, points) * operations_at_point(graph, roots, points) +
+           extent_of(graph, others) * length * std::log2(length) * operations_of_factor;
+  }
+  const auto* replacement = std::get_if<Replacement>(&algorithm);
+  const Scatter& scatter =
+      replacement != nullptr ? replacement->scatter : std::get<Scatter>(algorithm);
+  const TermNumber reduction = replacement != nullptr ? replacement->last : root;
   const VariableSet points = others | set_of_all(graph.term(reduction).bound);
+  const VariableSet all = set_of_all(axes);
   std::vector<TermNumber> roots = scatter.conditions;
-  roots.push_back(scatter.element);
   for (const Scatter::Target& target : scatter.targets) roots.push_back(target.index);
-  return extent_of(graph, set_of_all(axes)) +
+  TermGraph terms = graph;
+  double without_terms = 1;
+  if (replacement != nullptr) {
+    roots.push_back(add_value_at_term(terms, *replacement));
+    without_terms = std::max(1.0, operations_at_point(graph, {replacement->otherwise}, all));
+  } else {
+    roots.push_back(scatter.element);
+  }
+  return extent_of(graph, all) * without_terms +
          extent_of(graph, points) *
-             (operations_at_point(graph, roots, points) + operations_of_step);
+             (operations_at_point(terms, roots, points) + operations_of_step);
 }
 
 }  // namespace lemma::lowering

@@ -1,5 +1,6 @@
 #pragma once
-// Reductions that need not go through all their terms for each element: scans, scatters and selections by rank. Each is
+// Reductions that need not go through all their terms for each element: scans, scatters, selections by rank, and what is made of
+// them. Each is
 // recognised by the form of its terms, whatever operator it comes from, so that the definition stays the only place that
 // says what the operator means. The interpreter and task programs both run what is found here.
 
@@ -41,17 +42,48 @@ struct Selection {
   bool takes_largest = false;            // they have the first ranks
 };
 
-using Algorithm = std::variant<Scan, Scatter, Selection>;
+/// Each element has the value of the last term that goes to it, or what it is without one: select(0 <= last, value, otherwise),
+/// where `last` is a scatter that takes the greatest position, and positions ascend in the order of the terms.
+struct Replacement {
+  Scatter scatter;      // of the positions
+  TermNumber last = 0;  // its reduction, with as many terms as `scatter` goes through
+  TermNumber value = 0, otherwise = 0;
+};
 
-/// `axes`: the loops around the reduction. Nothing for all other terms.
+/// Element j along `axis` is the sum of terms times roots of unity, which stand for a Fourier transform of `length` (lowering/
+/// fourier.h): sum(position: (real + i imaginary) * exp(+-2 pi i j position / length)), where the angle is a multiple that is
+/// reduced as an integer.
+struct FourierTransform {
+  LoopVariable axis = 0, position = 0;  // `position` is bound
+  std::optional<LoopVariable> parts;    // an axis of the real and the imaginary part; without it there is the real one
+  TermNumber real = 0;                  // at `position`
+  std::optional<TermNumber> imaginary;  // the same; nothing: 0
+  std::int64_t length = 0;
+  bool is_conjugate = false;  // the angles are negative
+};
+
+using Algorithm = std::variant<Scan, Scatter, Selection, Replacement, FourierTransform>;
+
+/// `axes`: the loops around the reduction. Nothing for all other terms. A scan, a scatter or a selection.
 std::optional<Algorithm> find_algorithm(const TermGraph& graph, TermNumber reduction,
                                         const std::vector<LoopVariable>& axes);
+
+/// The same for what is more than a reduction: a replacement.
+std::optional<Replacement> find_replacement(const TermGraph& graph, TermNumber root,
+                                            const std::vector<LoopVariable>& axes);
+
+/// The same for transforms, whose sums are rounded in other places than those of the definition. Short ones are none.
+std::optional<FourierTransform> find_fourier_transform(const TermGraph& graph, TermNumber reduction,
+                                                       const std::vector<LoopVariable>& axes);
+
+/// Adds the value that a replacement has at the variables of its scatter, in place of the last term's.
+TermNumber add_value_at_term(TermGraph& graph, const Replacement& replacement);
 
 /// The axes along which elements are computed together.
 VariableSet joint_axes(const Algorithm& algorithm);
 
-/// The operations of the algorithm on elements, for all elements of the axes.
-double operation_count(const TermGraph& graph, TermNumber reduction, const Algorithm& algorithm,
+/// The operations of the algorithm on elements, for all elements of the axes. `root`: the reduction, or the replacement.
+double operation_count(const TermGraph& graph, TermNumber root, const Algorithm& algorithm,
                        const std::vector<LoopVariable>& axes);
 
 /// A function such as exp takes about as long as so many additions.

@@ -39,6 +39,7 @@ std::vector<OperatorRecord> join_families() {
                             operators::scattering(),
                             operators::recurrence(),
                             operators::recurrent_layers(),
+                            operators::quantized_recurrence(),
                             operators::fusion(),
                             operators::skip_normalization(),
                             operators::attention(),

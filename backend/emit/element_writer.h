@@ -51,6 +51,14 @@ class ElementWriter {
   Result<source::Expression> accumulation_text(const lowering::Term& reduction,
                                                const std::string& total) const;
   Result<std::string> neutral_text(const lowering::Term& term) const;
+  /// Where a read is whose place has been computed and may be outside.
+  struct GatheredPlace {
+    std::string inside;       // a condition
+    lowering::Linear place;   // where it holds; else 0
+    lowering::Linear beside;  // is added
+  };
+  /// Nothing for other reads.
+  std::optional<GatheredPlace> gathered_place(const lowering::Term& read) const;
 
   const lowering::TermGraph& graph_;
   lowering::Regions plan_;
@@ -68,11 +76,12 @@ class ElementWriter {
   Result<void> write_select(TermNumber id, const std::string& type);
   Result<void> write_and(TermNumber id, const std::string& type);
   bool is_near(TermNumber id) const;
+  bool is_gathered(const lowering::Term& read) const;
+  /// Conditions that all indices are inside that may be outside; empty where none may.
+  std::string condition_inside(const lowering::Term& read) const;
   bool is_read_in_32_bits(TermNumber id) const;
   bool divides_near(TermNumber id) const;
   TermNumber before_exact_cast(TermNumber cast) const;
-  bool is_gathered(const lowering::Term& read) const;
-  std::string address_inside(const lowering::Term& read, const std::string& inside) const;
   bool can_be_in_vain(RegionId region) const;
   Result<void> write_reduction(TermNumber id, const std::string& type);
   std::int64_t lanes_of(const lowering::Term& reduction, const std::vector<RegionId>& loops) const;

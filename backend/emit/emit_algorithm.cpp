@@ -13,8 +13,10 @@
 
 namespace lemma::backend {
 
+using lowering::FourierTransform;
 using lowering::LoopVariable;
 using lowering::LoweredOutput;
+using lowering::Replacement;
 using lowering::Scan;
 using lowering::Scatter;
 using lowering::Selection;
@@ -23,6 +25,14 @@ using lowering::TermNumber;
 using source::Statements;
 
 namespace {
+
+/// A writer of single elements that are only moved where they are of 16 bits.
+class MovedWriter : public ElementWriter {
+ public:
+  explicit MovedWriter(const LoweredOutput& nest) : ElementWriter(nest, LongReductions::in_order) {
+    move_elements(nest.root);
+  }
+};
 
 class AlgorithmWriter {
  public:
@@ -45,38 +55,37 @@ class AlgorithmWriter {
   /// First all elements are what they are without a term; then each term goes to its element.
   Result<Statements> write(const Scatter& scatter) {
     LEMMA_RETURN_IF_ERROR(prepare());
-    const std::vector<bool> is_target = targets_of(scatter);
-    const auto first_target = static_cast<std::size_t>(
-        std::find(is_target.begin(), is_target.end(), true) - is_target.begin());
     open_axes(0, nest_.axes.size());
     const Term& otherwise = nest_.graph.term(scatter.otherwise);
     LEMMA_ASSIGN_OR_RETURN(const std::string value, constant_text(otherwise.bits, otherwise.lanes));
     store(value);
     source_.close(std::exchange(open_, 0));
-    open_axes(0, first_target);
-    for (const LoopVariable v : reduction_.bound)
-      open(source::counting_loop(variable_name(v), "0", fmt::format("{}", nest_.graph.extent(v))));
-    // What is the same along the inner axes comes before their loops.
-    lowering::VariableSet inner = 0;
-    for (std::size_t axis = first_target; axis < nest_.axes.size(); ++axis)
-      if (!is_target[axis]) inner |= lowering::set_of(nest_.axes[axis]);
-    for (const bool is_inner : {false, true}) {
-      for (std::size_t axis = first_target; is_inner && axis < nest_.axes.size(); ++axis)
-        if (!is_target[axis]) open_axis(axis);
-      const auto belongs_here = [&](TermNumber id) {
-        return ((nest_.graph.term(id).depends & inner) != 0) == is_inner;
-      };
-      for (const TermNumber condition : scatter.conditions)
-        if (belongs_here(condition)) LEMMA_RETURN_IF_ERROR(open_condition(condition));
-      for (const Scatter::Target& target : scatter.targets)
-        if (belongs_here(target.index)) LEMMA_RETURN_IF_ERROR(open_target(target));
-    }
+    LEMMA_RETURN_IF_ERROR(open_terms(scatter, reduction_.bound));
     const std::string element = fmt::format("{}[{}]", result_, linear_text(nest_.graph, place()));
     source_.add(source::constant(computed_, "before",
                                  fmt::format("static_cast<{}>({})", computed_, element)));
     source_.add(source::Declaration{.type = computed_, .name = "total"});
     LEMMA_RETURN_IF_ERROR(add_term(scatter.element, "before", "total"));
     store("total");
+    return closed();
+  }
+
+  /// First all elements are what they are without a term; then each term replaces its element.
+  Result<Statements> write(const Replacement& replacement) {
+    LEMMA_ASSIGN_OR_RETURN(stored_, stored_type(nest_.type, nest_.graph.domain()));
+    LoweredOutput part = nest_;
+    part.root = replacement.otherwise;
+    LEMMA_ASSIGN_OR_RETURN(Statements without_terms, emit_nest(part, bounds_, result_));
+    source_.open(source::Block{});
+    source_.add(std::move(without_terms));
+    source_.close();
+    LEMMA_RETURN_IF_ERROR(
+        open_terms(replacement.scatter, nest_.graph.term(replacement.last).bound));
+    open(source::Block{});
+    part.root = lowering::add_value_at_term(part.graph, replacement);
+    LEMMA_ASSIGN_OR_RETURN(ElementSource value, MovedWriter(part).write(part.root));
+    source_.add(std::move(value.statements));
+    store(value.value);
     return closed();
   }
 
@@ -104,7 +113,90 @@ class AlgorithmWriter {
     return closed();
   }
 
+  /// All sums of a row together.
+  Result<Statements> write(const FourierTransform& transform) {
+    LEMMA_RETURN_IF_ERROR(prepare());
+    const std::string type = fmt::format("FourierSums<{}>", computed_);
+    source_.add(source::Declaration{.type = "static const " + type,
+                                    .name = "fourier_sums",
+                                    .value = fmt::format("{}({})", type, transform.length)});
+    for (std::size_t axis = 0; axis < nest_.axes.size(); ++axis)
+      if ((lowering::joint_axes(transform) & lowering::set_of(nest_.axes[axis])) == 0)
+        open_axis(axis);
+    LEMMA_ASSIGN_OR_RETURN(source::Lambda term, term_of(transform));
+    source_.add(source::LambdaDeclaration{"term", "", {}, {std::move(term)}});
+    source_.add(source::LambdaDeclaration{"store_sum", "", {}, {store_of(transform)}});
+    source_.add(source::Call{"fourier_sums.run",
+                             {fmt::format("{}", nest_.graph.extent(transform.position)),
+                              fmt::format("{}", nest_.graph.extent(transform.axis)),
+                              transform.is_conjugate ? "true" : "false", "term", "store_sum"}});
+    return closed();
+  }
+
  private:
+  /// Both parts of a term of a transform, at its position.
+  Result<source::Lambda> term_of(const FourierTransform& transform) const {
+    source::Builder body;
+    for (const auto& [part, term] : {std::pair{"real", std::optional(transform.real)},
+                                     std::pair{"imaginary", transform.imaginary}}) {
+      body.add(source::Declaration{.type = computed_, .name = part, .value = "0"});
+      if (!term) continue;
+      LEMMA_ASSIGN_OR_RETURN(ElementSource element, element_of(*term));
+      body.open(source::Block{});
+      body.add(std::move(element.statements));
+      body.add(source::Assignment{part, std::move(element.value)});
+      body.close();
+    }
+    body.add(source::Return{fmt::format("ComplexNumber<{}>{{real, imaginary}}", computed_)});
+    return source::Lambda{{{"std::int64_t", variable_name(transform.position)}}, body.take()};
+  }
+
+  source::Lambda store_of(const FourierTransform& transform) const {
+    source::Builder body;
+    for (const std::int64_t part : {0, 1}) {
+      if (part > 0 && !transform.parts) break;
+      lowering::Linear target = place();
+      if (transform.parts) {
+        const std::int64_t step = target.coefficient(*transform.parts);
+        target = lowering::combine(target, lowering::Linear::atom(*transform.parts), -step);
+        target.constant += part * step;
+      }
+      body.add(ElementStore{fmt::format("{}[{}]", result_, linear_text(nest_.graph, target)),
+                            stored_}
+                   .of(part == 0 ? "real" : "imaginary"));
+    }
+    source::Parameter imaginary = {computed_, "imaginary"};
+    imaginary.may_be_unused = !transform.parts;
+    return {{{"std::int64_t", variable_name(transform.axis)}, {computed_, "real"}, imaginary},
+            body.take()};
+  }
+
+  /// Opens loops over the terms of a scatter, and over the axes that are no targets, in front of what each term does.
+  Result<void> open_terms(const Scatter& scatter, const std::vector<LoopVariable>& bound) {
+    const std::vector<bool> is_target = targets_of(scatter);
+    const auto first_target = static_cast<std::size_t>(
+        std::find(is_target.begin(), is_target.end(), true) - is_target.begin());
+    open_axes(0, first_target);
+    for (const LoopVariable v : bound)
+      open(source::counting_loop(variable_name(v), "0", fmt::format("{}", nest_.graph.extent(v))));
+    // What is the same along the inner axes comes before their loops.
+    lowering::VariableSet inner = 0;
+    for (std::size_t axis = first_target; axis < nest_.axes.size(); ++axis)
+      if (!is_target[axis]) inner |= lowering::set_of(nest_.axes[axis]);
+    for (const bool is_inner : {false, true}) {
+      for (std::size_t axis = first_target; is_inner && axis < nest_.axes.size(); ++axis)
+        if (!is_target[axis]) open_axis(axis);
+      const auto belongs_here = [&](TermNumber id) {
+        return ((nest_.graph.term(id).depends & inner) != 0) == is_inner;
+      };
+      for (const TermNumber condition : scatter.conditions)
+        if (belongs_here(condition)) LEMMA_RETURN_IF_ERROR(open_condition(condition));
+      for (const Scatter::Target& target : scatter.targets)
+        if (belongs_here(target.index)) LEMMA_RETURN_IF_ERROR(open_target(target));
+    }
+    return {};
+  }
+
   /// One element after the other, for each point of the inner axes.
   Result<void> write_totals(const Scan& scan, std::size_t axis) {
     open_axes(axis + 1, nest_.axes.size());

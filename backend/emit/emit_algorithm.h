@@ -1,5 +1,6 @@
 #pragma once
-// Loop nests whose elements are computed together: scans, scatters and selections by rank (lowering/algorithms.h).
+// Loop nests whose elements are computed together: scans, scatters, selections by rank and replacements
+// (lowering/algorithms.h).
 
 #include <optional>
 

@@ -1,6 +1,7 @@
 #include "backend/emit/emit_block.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -32,6 +33,7 @@ struct Group {
     std::optional<TermNumber> term = {};  // that it computes
   };
   bool goes_along_rows = false;  // of a block with channel lanes: the loop over rows is inside
+  bool is_of_lanes = false;      // the same for all rows: there is no loop over them
   std::vector<Step> steps;
   std::set<TermNumber> defined, used;
 };
@@ -67,11 +69,116 @@ class BlockWriter : public ElementWriter {
   Result<void> write_parts(RegionId region) {
     for (const TermNumber id : plan_.regions[region].terms)
       if (!is_in_lanes(id)) LEMMA_RETURN_IF_ERROR(write_term(id));
+    if (has_shared_places()) LEMMA_RETURN_IF_ERROR(write_shared(region));
     for (const TermNumber id : plan_.regions[region].terms) {
       if (!is_in_lanes(id) || written_.contains(id)) continue;
       LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id) : add_to_group(id));
     }
     return {};
+  }
+
+  /// Whether elements are read at places that have been computed, and that are the same for all rows of a block.
+  bool has_shared_places() const {
+    if (!block_.has_rows() || block_.has_channel_lanes()) return false;
+    for (TermNumber id = 0; id < graph_.size(); ++id)
+      if (graph_.term(id).kind == ExpressionKind::read && shared_place_of(id)) return true;
+    return false;
+  }
+
+  std::optional<GatheredPlace> shared_place_of(TermNumber read) const {
+    const Term& term = graph_.term(read);
+    auto gathered = gathered_place(term);
+    if (!gathered || !depends_on_row(read)) return std::nullopt;
+    for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
+      if (!graph_.is_inside(term, axis) && depends_on_row(term.indices[axis])) return std::nullopt;
+    return gathered;
+  }
+
+  /// Writes what is the same for all rows of a block in front of what is not: terms that need no sum of the region, and the
+  /// places of reads.
+  Result<void> write_shared(RegionId region) {
+    const std::vector<TermNumber>& terms = plan_.regions[region].terms;
+    std::set<TermNumber> later;  // and what is computed of it
+    for (const TermNumber id : terms) {
+      const Term& term = graph_.term(id);
+      if (!is_in_lanes(id)) continue;
+      if (is_reduction(term.kind) || depends_on_row(id) || uses_any(id, later) ||
+          lowering::compares_linear(graph_, term)) {
+        later.insert(id);
+        continue;
+      }
+      group().is_of_lanes = true;
+      LEMMA_RETURN_IF_ERROR(add_to_group(id));
+      written_.insert(id);
+    }
+    add_places(region, later);
+    close_group();
+    return {};
+  }
+
+  /// Those of a region and of the branches of choices, whose terms are computed whatever the condition is.
+  void add_places(RegionId region, std::set<TermNumber>& later) {
+    for (const TermNumber id : plan_.regions[region].terms) {
+      const Term& term = graph_.term(id);
+      if (term.kind == ExpressionKind::select && is_chosen(id))
+        for (const RegionId below : plan_.below[id]) {
+          // What a branch computes is not known before it.
+          const std::vector<TermNumber>& inner = plan_.regions[below].terms;
+          later.insert(inner.begin(), inner.end());
+          add_places(below, later);
+        }
+      if (term.kind != ExpressionKind::read) continue;
+      const auto place = shared_place_of(id);
+      later.erase(id);
+      if (place && !uses_any(id, later)) {
+        group().is_of_lanes = true;
+        add_place(id, *place);
+      }
+      later.insert(id);
+    }
+  }
+
+  /// The place of a read as a value of its own, as narrow as it can be: processors gather more elements by narrow numbers.
+  void add_place(TermNumber read, const GatheredPlace& gathered) {
+    std::int64_t elements = 1;
+    for (const std::int64_t size : graph_.inputs()[graph_.term(read).input].sizes) elements *= size;
+    const std::string type =
+        elements <= std::numeric_limits<std::int32_t>::max() ? "std::int32_t" : "std::int64_t";
+    const TermNumber place = static_cast<TermNumber>(graph_.size()) + read;
+    places_.emplace(read, type);
+    add_to_group(source::constant(type, term_name(place),
+                                  fmt::format("{} ? static_cast<{}>({}) : 0", gathered.inside,
+                                              type, linear_text(graph_, gathered.place))));
+    group().defined.insert(place);
+    for (const lowering::Linear& index : graph_.term(read).indices) use(index);
+  }
+
+  Result<source::Expression> read_text(TermNumber id) const override {
+    if (!places_.contains(id)) return ElementWriter::read_text(id);
+    const Term& term = graph_.term(id);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
+    const auto gathered = gathered_place(term);
+    return fmt::format("static_cast<{}>((&{}[{}])[{}])", type, input_name(term.input),
+                       linear_text(graph_, gathered->beside), term_name(static_cast<TermNumber>(graph_.size()) + id));
+  }
+
+  /// Whether a term is computed of others: its operands, what its indices are made of, and what lies below it.
+  bool uses_any(TermNumber id, const std::set<TermNumber>& others) const {
+    const Term& term = graph_.term(id);
+    const auto is_any = [&](const lowering::Linear& form) {
+      return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& part) {
+        return part.first >= lowering::first_term_atom &&
+               others.contains(part.first - lowering::first_term_atom);
+      });
+    };
+    if (is_any(term.linear) || std::any_of(term.indices.begin(), term.indices.end(), is_any))
+      return true;
+    for (const TermNumber operand : term.operands)
+      if (others.contains(operand) || is_any(graph_.form(operand))) return true;
+    for (const RegionId below : plan_.below[id])
+      for (const TermNumber inner : plan_.regions[below].terms)
+        if (uses_any(inner, others)) return true;
+    return false;
   }
 
   /// Whether real numbers become integers of 8 bits last, which have a loop of their own: compilers make vectors of as many
@@ -85,6 +192,7 @@ class BlockWriter : public ElementWriter {
 
   /// The type of a value that other groups read.
   Result<std::string> held_type(TermNumber id) const {
+    if (id >= graph_.size()) return places_.at(id - static_cast<TermNumber>(graph_.size()));
     if (id == nest_.root && is_narrowed_last()) return std::string("std::int32_t");
     return computed_type(graph_.term(id).lanes);
   }
@@ -278,9 +386,12 @@ class BlockWriter : public ElementWriter {
                        graph_.term(reduction.across).type == DataType::u8);
   }
 
-  bool depends_on_row(TermNumber id) const {
-    return block_.has_rows() &&
-           (graph_.term(id).depends & lowering::set_of(nest_.axes[block_.row_axis])) != 0;
+  bool depends_on_row(lowering::VariableSet depends) const {
+    return block_.has_rows() && (depends & lowering::set_of(nest_.axes[block_.row_axis])) != 0;
+  }
+  bool depends_on_row(TermNumber id) const { return depends_on_row(graph_.term(id).depends); }
+  bool depends_on_row(const lowering::Linear& form) const {
+    return depends_on_row(graph_.depends(form));
   }
   std::string rows_text() const { return block_.has_rows() ? "rows" : "1"; }
 
@@ -394,7 +505,12 @@ class BlockWriter : public ElementWriter {
     group().defined.insert(id);
     for (const TermNumber operand : term.operands) use_with_forms(operand);
     use(term.linear);
-    for (const lowering::Linear& index : term.indices) use(index);
+    if (places_.contains(id)) {
+      group().used.insert(static_cast<TermNumber>(graph_.size()) + id);
+      use(gathered_place(term)->beside);
+    } else {
+      for (const lowering::Linear& index : term.indices) use(index);
+    }
     for (const RegionId below : plan_.below[id])
       for (const TermNumber inner : plan_.regions[below].terms) collect(inner);
   }
@@ -407,11 +523,21 @@ class BlockWriter : public ElementWriter {
 
   /// Where the value of the element at `row` and `lane` is.
   std::string held(TermNumber id) const {
-    return term_name(id) + (block_.has_rows() ? "_held[row][lane]" : "_held[0][lane]");
+    return term_name(id) +
+           (block_.has_rows() && !is_of_lanes(id) ? "_held[row][lane]" : "_held[0][lane]");
   }
 
   source::Declaration declaration_of_held(TermNumber id, const std::string& type) const {
-    return {.type = type, .name = term_name(id) + "_held", .extents = {rows_text(), "lanes"}};
+    return {.type = type,
+            .name = term_name(id) + "_held",
+            .extents = {is_of_lanes(id) ? "1" : rows_text(), "lanes"}};
+  }
+
+  /// Whether a value is the same for all rows, in a group of its own.
+  bool is_of_lanes(TermNumber id) const {
+    return std::any_of(groups_.begin(), groups_.end(), [id](const Group& group) {
+      return group.is_of_lanes && group.defined.contains(id);
+    });
   }
 
   void declare_before_group(TermNumber id) { declared_[groups_.size() - 1].push_back(id); }
@@ -463,7 +589,7 @@ class BlockWriter : public ElementWriter {
     source::Builder result;
     for (const TermNumber id : group.used)
       if (!group.defined.contains(id) && is_held_somewhere(id)) {
-        LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(graph_.term(id).lanes));
+        LEMMA_ASSIGN_OR_RETURN(const std::string type, value_type(id));
         source::Declaration value = source::constant(type, term_name(id), held(id));
         value.may_be_unused = true;
         result.add(std::move(value));
@@ -483,18 +609,23 @@ class BlockWriter : public ElementWriter {
     return over_elements(group, "1", "1", result.take());
   }
 
+  Result<std::string> value_type(TermNumber id) const {
+    return id >= graph_.size() ? held_type(id) : computed_type(graph_.term(id).lanes);
+  }
+
   source::Statement over_elements(const Group& group, const std::string& row_step,
                                   const std::string& lane_step, Statements statements) const {
     const source::Loop over_rows = long_loop("row", "rows", row_step);
     const source::Loop over_lanes = long_loop("lane", "lanes", lane_step);
     source::Builder result;
     if (group.goes_along_rows) result.open(over_lanes);
-    if (block_.has_rows()) result.open(over_rows);
+    const bool has_rows = block_.has_rows() && !group.is_of_lanes;
+    if (has_rows) result.open(over_rows);
     if (!group.goes_along_rows) result.open(over_lanes);
-    if (block_.has_rows()) result.add(index_declaration(block_.row_axis, "row"));
+    if (has_rows) result.add(index_declaration(block_.row_axis, "row"));
     result.add(index_declaration(block_.lane_axis, "lane"));
     result.add(std::move(statements));
-    result.close(block_.has_rows() ? 2 : 1);
+    result.close(has_rows ? 2 : 1);
     return result.take().front();
   }
 
@@ -565,6 +696,7 @@ class BlockWriter : public ElementWriter {
   bool is_open_ = false;
   std::set<TermNumber> written_;                             // before the others of their region
   std::set<TermNumber> held_;                                // reductions
+  std::map<TermNumber, std::string> places_;                 // types of the places of reads, by read
   std::set<std::pair<std::size_t, TermNumber>> needed_;      // by other groups
   std::map<std::size_t, std::vector<TermNumber>> declared_;  // before a group
 };

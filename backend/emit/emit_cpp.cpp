@@ -31,6 +31,7 @@ std::string_view cpp_prelude() {
 #include "backend/emit/parts/fast_functions.h"
 #include "backend/emit/parts/half_types.h"
 #include "backend/emit/parts/vectors.h"
+#include "lowering/fourier.h"
 #include "lowering/rank_selection.h"
 #include "lowering/scalar_operations.h"
 

@@ -214,18 +214,29 @@ bool ElementWriter::is_gathered(const Term& read) const {
   return is_computed;
 }
 
-/// The address, with 0 in place of the indices that may be outside if one of them is.
-std::string ElementWriter::address_inside(const Term& read, const std::string& inside) const {
-  Linear checked = Linear::of(0), rest = Linear::of(0);
+std::string ElementWriter::condition_inside(const Term& read) const {
+  std::string inside;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+    if (!reads_are_inside_ && !graph_.is_inside(read, axis))
+      inside += fmt::format("{}is_inside({}, {})", inside.empty() ? "" : " && ",
+                            linear_text(graph_, read.indices[axis]),
+                            graph_.inputs()[read.input].sizes[axis]);
+  return inside;
+}
+
+/// The address in two parts, of which the first has the indices that may be outside.
+std::optional<ElementWriter::GatheredPlace> ElementWriter::gathered_place(const Term& read) const {
+  GatheredPlace result;
+  result.inside = condition_inside(read);
+  if (result.inside.empty() || !is_gathered(read)) return std::nullopt;
   for (std::size_t axis = 0; axis < read.indices.size(); ++axis) {
     const std::int64_t size = graph_.inputs()[read.input].sizes[axis];
-    Linear& sum = graph_.is_inside(read, axis) ? rest : checked;
-    checked = scale(checked, size);
-    rest = scale(rest, size);
+    Linear& sum = graph_.is_inside(read, axis) ? result.beside : result.place;
+    result.place = scale(result.place, size);
+    result.beside = scale(result.beside, size);
     sum = combine(sum, read.indices[axis]);
   }
-  return fmt::format("({} ? {} : 0) + {}", inside, linear_text(graph_, checked),
-                     linear_text(graph_, rest));
+  return result;
 }
 
 /// Reads that may lie outside are behind a guard, but may have been moved in front of it.
@@ -233,19 +244,15 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
   LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(id));
-  const std::string address = linear_text(graph_, graph_.address(term));
-  const std::string element =
-      fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input), address);
-  std::string inside;
-  for (std::size_t axis = 0; axis < term.indices.size(); ++axis)
-    if (!reads_are_inside_ && !graph_.is_inside(term, axis))
-      inside += fmt::format("{}is_inside({}, {})", inside.empty() ? "" : " && ",
-                            linear_text(graph_, term.indices[axis]),
-                            graph_.inputs()[term.input].sizes[axis]);
+  const std::string input = input_name(term.input);
+  if (const auto gathered = gathered_place(term))
+    return fmt::format("static_cast<{}>({}[({} ? {} : 0) + {}])", type, input, gathered->inside,
+                       linear_text(graph_, gathered->place),
+                       linear_text(graph_, gathered->beside));
+  const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input,
+                                          linear_text(graph_, graph_.address(term)));
+  const std::string inside = condition_inside(term);
   if (inside.empty()) return element;
-  if (is_gathered(term))
-    return fmt::format("static_cast<{}>({}[{}])", type, input_name(term.input),
-                       address_inside(term, inside));
   source::Expression checked = fmt::format("{} ? {} : {}{{0}}", inside, element, type);
   checked.checks_bounds = true;
   return checked;

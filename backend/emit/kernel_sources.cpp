@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/emit/parts.h"
+
 namespace lemma::backend {
 
 namespace {
@@ -63,6 +65,19 @@ std::string header_text(const KernelTexts& kernels, const std::vector<Source>& s
   return text + closed_namespace(name);
 }
 
+/// A header that compilers take a while for, and few kernels need.
+bool has_transforms(const KernelTexts& kernels, const Source& source) {
+  const auto has_transform = [](const std::string& text) {
+    return text.find("FourierSums<") != std::string::npos;
+  };
+  return std::any_of(source.kernels.begin(), source.kernels.end(),
+                     [&](std::size_t kernel) {
+                       return has_transform(kernels.functions[kernel].definition);
+                     }) ||
+         std::any_of(source.phases.begin(), source.phases.end(),
+                     [&](std::size_t phase) { return has_transform(kernels.phases[phase]); });
+}
+
 std::string source_text(const KernelTexts& kernels, const Source& source, std::size_t number,
                         const std::string& name, bool has_residues) {
   std::string text = fmt::format(
@@ -70,14 +85,15 @@ std::string source_text(const KernelTexts& kernels, const Source& source, std::s
       "part of {0}.cpp.\n\n"
       "#include \"program_names.h\"\n\n"
       "#if defined(SEPARATE_KERNELS) || defined(KERNELS_ARE_INCLUDED)\n\n"
-      "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n"
+      "#include <cstdint>\n#include <limits>\n\n#include \"fast_functions.h\"\n{4}"
       "#include \"half_types.h\"\n#include \"kernels.h\"\n#include \"rank_selection.h\"\n{1}"
       "#include \"scalar_operations.h\"\n#include \"vectors.h\"\n\n{2}"
       "inline namespace source_{3} {{\n\n"
       "using namespace lemma::lowering;\n\nnamespace {{\n\n"
       "[[maybe_unused]] inline bool is_inside(std::int64_t index, std::int64_t size) {{\n"
       "  return 0 <= index && index < size;\n}}\n\n",
-      name, has_residues ? "#include \"residues.h\"\n" : "", opened_namespace(name), number);
+      name, has_residues ? "#include \"residues.h\"\n" : "", opened_namespace(name), number,
+      has_transforms(kernels, source) ? "#include \"fourier.h\"\n" : "");
   for (const std::size_t phase : source.phases) text += kernels.phases[phase] + "\n";
   text += "}  // namespace\n\n";
   for (const std::size_t kernel : source.kernels)
@@ -103,6 +119,9 @@ ProgramFiles kernel_files(const KernelTexts& kernels, const std::string& name, b
   for (std::size_t i = 0; i < sources.size(); ++i)
     files.emplace_back(fmt::format("{}{}{}", first_part, i, last_part),
                        source_text(kernels, sources[i], i, name, has_residues));
+  if (std::any_of(sources.begin(), sources.end(),
+                  [&](const Source& source) { return has_transforms(kernels, source); }))
+    files.emplace_back("fourier.h", std::string(parts::fourier));
   files.emplace_back("kernels.h", header_text(kernels, sources, name));
   return files;
 }

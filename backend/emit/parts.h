@@ -10,6 +10,7 @@ extern const std::string_view half_precision;     // base/half_precision.h
 extern const std::string_view half_types;         // parts/half_types.h
 extern const std::string_view vectors;            // parts/vectors.h
 extern const std::string_view field;              // lowering/field.h
+extern const std::string_view fourier;            // lowering/fourier.h
 extern const std::string_view rank_selection;     // lowering/rank_selection.h
 extern const std::string_view residues;           // parts/residues.h
 extern const std::string_view weight_checksum;    // parts/weight_checksum.h

@@ -22,7 +22,7 @@ constexpr std::int64_t side = 16;  // of a square that is transposed
 constexpr std::int64_t least_step =
     16;  // elements between neighbours: several in one cache line are no loss
 
-/// Types for which there are instructions that choose elements from two registers.
+/// Types whose elements processors have instructions for, to mix those of two registers.
 bool is_turned_in_registers(DataType type) {
   return type == DataType::f32 || (bits(type) % 8 == 0 && byte_size(type) <= 2);
 }

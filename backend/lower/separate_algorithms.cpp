@@ -98,6 +98,14 @@ class Separation {
             std::find(operands.begin(), operands.end(), id) != operands.end());
   }
 
+  /// Whether terms are to replace elements of the whole: it needs no part that says which.
+  static bool is_replacement(const Computation& whole) {
+    const auto nest = nest_of(whole);
+    if (!nest) return false;
+    const auto algorithm = find_nest_algorithm(*nest);
+    return algorithm && std::holds_alternative<lowering::Replacement>(*algorithm);
+  }
+
   static std::string key_of(const Computation& computation) {
     std::string key = text(computation.definition);
     for (std::size_t i = 0; i < computation.operands.size(); ++i)
@@ -112,7 +120,9 @@ class Separation {
     Computation computation = *std::exchange(waiting_[number], std::nullopt);
     const ExpressionId root = defined_output(computation).value;
     const auto whole = part_of(computation, root);
-    if (whole && whole->axes.size() == defined_output(computation).axes.size()) {
+    if (is_replacement(computation)) {
+      computation.is_stored = true;
+    } else if (whole && whole->axes.size() == defined_output(computation).axes.size()) {
       results_.try_emplace(key_of(whole->computation), computation.result);
       computation.is_stored = true;
     } else {

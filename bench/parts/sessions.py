@@ -117,8 +117,8 @@ def later_calls(model, threads, feeds, seconds):
         order = list(sessions)
         shuffled.shuffle(order)
         for name in order:
-            if threads > 1:  # threads of ONNX Runtime poll for a while after a call, and would take processors of the next one
-                time.sleep(0.02)
+            if threads > 1:  # threads of ONNX Runtime poll for some 70 ms after a call, and would take a processor of the next one
+                time.sleep(0.15)
                 sessions[name].run(None, feeds)
             begin = time.perf_counter()
             sessions[name].run(None, feeds)

@@ -20,12 +20,14 @@ class Case:
     tolerance: float = 1e-5
     operands: tuple = ()
     fused: bool = True  # ONNX Runtime makes the operator again of what Lemma spells it as
+    integers: dict = dataclasses.field(default_factory=dict)  # name: numpy type, of the inputs that are no f32
+    factors: dict = dataclasses.field(default_factory=dict)  # name: what its random numbers are multiplied by
 
     def model(self, weights=None):
         """With contents for some of the inputs these are constants."""
         node = helper.make_node(self.op, list(self.operands or self.inputs), list(self.outputs), domain=self.domain,
                                 **self.attributes)
-        inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in self.inputs.items()
+        inputs = [helper.make_tensor_value_info(name, self.type_of(name), shape) for name, shape in self.inputs.items()
                   if name not in (weights or {})]
         constants = [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()]
         outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs if name]
@@ -38,8 +40,13 @@ class Case:
         return [name for i, name in enumerate(self.inputs) if i == 0 or name in ("skip", "z", "k", "v", "m") or
                 (self.op == "FusedMatMul" and name == "b")]
 
-    def values(self, generator, shape):
-        return generator.standard_normal(shape).astype(numpy.float32)
+    def type_of(self, name):
+        return helper.np_dtype_to_tensor_dtype(numpy.dtype(self.integers.get(name, numpy.float32)))
+
+    def values(self, generator, shape, name=""):
+        if name in self.integers:
+            return generator.integers(0, 128, shape).astype(self.integers[name])
+        return (self.factors.get(name, 1) * generator.standard_normal(shape)).astype(numpy.float32)
 
 
 CONV_ACTIVATIONS = {"Relu": [], "Sigmoid": [], "Tanh": [], "LeakyRelu": [0.1], "Clip": [-0.5, 0.75],
@@ -193,6 +200,31 @@ def recurrences():
     yield lstm("lstm_all_states", 3, 2, 4, 4, ("y0",))
     yield lstm("lstm_last_state", 3, 2, 4, 4, ("", "y0"))
     yield lstm("lstm_last_cell", 3, 2, 4, 4, ("", "", "y0"))
+
+
+def quantized_recurrences():
+    def lstm(name, kind, sizes, absent="", by_column=False, outputs=("y0", "y1", "y2"), **attributes):
+        steps, batch, inputs, hidden = sizes
+        parts = 2 if attributes.get("direction") == "bidirectional" else 1
+        scales = (parts, 4 * hidden) if by_column else (parts,)
+        shapes = {"x": (steps, batch, inputs), "w": (parts, inputs, 4 * hidden), "r": (parts, hidden, 4 * hidden),
+                  "b": (parts, 8 * hidden), "h": (parts, batch, hidden), "c": (parts, batch, hidden), "sw": scales,
+                  "zw": (parts,), "sr": scales, "zr": (parts,)}
+        operands = [word if word in shapes and word not in absent else ""
+                    for word in ("x", "w", "r", "b", "", "h", "c", "", "sw", "zw", "sr", "zr")]
+        return Case(f"quantized_lstm_{name}", "DynamicQuantizeLSTM",
+                    {word: shape for word, shape in shapes.items() if word not in absent},
+                    {"hidden_size": hidden, **attributes}, outputs, operands=tuple(operands), fused=False,
+                    integers={word: kind for word in ("w", "r", "zw", "zr")}, factors={"sw": 0.01, "sr": 0.01})
+
+    for kind in (numpy.int8, numpy.uint8):
+        yield lstm(f"of_{numpy.dtype(kind).name}", kind, (3, 1, 5, 6))
+    for direction in ("reverse", "bidirectional"):
+        yield lstm(direction, numpy.int8, (3, 2, 4, 5), direction=direction)
+    yield lstm("without_states", numpy.int8, (4, 1, 3, 2), absent="hc")
+    yield lstm("without_bias", numpy.int8, (1, 1, 1, 1), absent="b")
+    yield lstm("with_scales_of_columns", numpy.int8, (2, 3, 4, 3), by_column=True)
+    yield lstm("last_state", numpy.uint8, (2, 1, 4, 3), outputs=("", "y0"))
 
 
 def attention():

@@ -27,6 +27,7 @@ from onnx import numpy_helper  # noqa: E402
 def session(path):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1  # a batch that is dealt out to threads is quantized by parts
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
@@ -36,7 +37,7 @@ def write(case, folder, generator):
     folder.mkdir(parents=True)
     model = folder / "model.onnx"
     onnx.save(case.model(), model)
-    values = {name: case.values(generator, shape) for name, shape in case.inputs.items()}
+    values = {name: case.values(generator, shape, name) for name, shape in case.inputs.items()}
     outputs = session(model).run(None, values)
     for i, (name, value) in enumerate(values.items()):
         (folder / f"input_{i}.pb").write_bytes(numpy_helper.from_array(value, name).SerializeToString())
@@ -71,7 +72,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=2, help="random inputs for each case")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     arguments = parser.parse_args()
-    chosen = [case for case in [*cases.all_cases(), *cases.recurrences()] if arguments.only in case.name]
+    everything = [*cases.all_cases(), *cases.recurrences(), *cases.quantized_recurrences()]
+    chosen = [case for case in everything if arguments.only in case.name]
     with tempfile.TemporaryDirectory() as name:
         faults = [fault for case in chosen
                   for fault in faults_of(arguments.lemma, case, pathlib.Path(name), range(arguments.seeds))]

@@ -105,12 +105,14 @@ class Machine {
                      times_ == nullptr ? Clock::time_point() : Clock::now()};
     const Schedule& schedule = schedules_[number];
     if (schedule.unit_count == 1) return run_all_steps(run);
+    bool is_asleep = false;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       run_ = run;
-      ++begun_;
+      begun_.fetch_add(1, std::memory_order_release);
+      is_asleep = asleep_ > 0;
     }
-    wake_.notify_all();
+    if (is_asleep) wake_.notify_all();
     for (std::uint32_t unit = 0; unit < schedule.unit_count; ++unit)
       if (steps_of(schedule, unit) > 0) ++to_end_;
     run_unit(0, run);
@@ -157,12 +159,17 @@ class Machine {
   void serve(std::uint32_t unit) {
     std::uint64_t seen = 0;
     while (true) {
+      // The next run often follows at once: a thread that sleeps is woken up late.
+      Patience patience(spins_);
+      while (begun_.load(std::memory_order_acquire) == seen && patience.lasts()) pause();
       Run run = {};
       {
         std::unique_lock<std::mutex> lock(mutex_);
-        wake_.wait(lock, [&] { return stopped_ || begun_ != seen; });
+        ++asleep_;
+        wake_.wait(lock, [&] { return stopped_ || begun_.load() != seen; });
+        --asleep_;
         if (stopped_) return;
-        seen = begun_;
+        seen = begun_.load();
         run = run_;
       }
       if (unit >= schedules_[run.number].unit_count) continue;
@@ -309,7 +316,8 @@ class Machine {
   std::condition_variable wake_;
   Run run_ = {};
   double* times_ = nullptr;
-  std::uint64_t begun_ = 0;
+  std::atomic<std::uint64_t> begun_{0};
+  std::uint32_t asleep_ = 0;  // threads that wait for a run to begin
   Counter ended_;             // units that have ended a run
   std::uint64_t to_end_ = 0;  // what it is when the runs so far have ended
   bool stopped_ = false;

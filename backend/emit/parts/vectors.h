@@ -418,11 +418,66 @@ template <std::int64_t lanes, typename T>
     *reinterpret_cast<Loose*>(to + 16 * row) = square[row];
 }
 
+/// The elements of two vectors by turns, from the lower or the upper half of each part of 16 bytes.
+template <bool upper, typename V, int... lane>
+[[gnu::always_inline]] inline V interleaved(const V& a, const V& b,
+                                            std::integer_sequence<int, lane...>) {
+  constexpr int count = sizeof...(lane), part = 16 / sizeof(a[0]);
+  return __builtin_shufflevector(a, b,
+                                 (lane / part * part + lane % part / 2 +
+                                  (upper ? part / 2 : 0) + (lane % 2 == 0 ? 0 : count))...);
+}
+
+/// Registers from the first and the second half by turns: the bits of a position in all of them, register after register, are
+/// rotated by one.
+template <typename V, int count>
+[[gnu::always_inline]] inline void interleave_halves(V (&registers_of_rows)[count]) {
+  constexpr auto all =
+      std::make_integer_sequence<int, static_cast<int>(sizeof(V) / sizeof(registers_of_rows[0][0]))>();
+  V result[count];
+  for (int i = 0; i < count / 2; ++i) {
+    const V &a = registers_of_rows[i], &b = registers_of_rows[i + count / 2];
+    result[2 * i] = interleaved<false>(a, b, all);
+    result[2 * i + 1] = interleaved<true>(a, b, all);
+  }
+  for (int i = 0; i < count; ++i) registers_of_rows[i] = result[i];
+}
+
+/// The lanes from `first` on of squares that are as large as 16 bytes have elements.
+template <int first, std::int64_t lanes, typename T>
+[[gnu::always_inline]] inline void turn_parts(T* __restrict to, const T* __restrict from,
+                                              std::int64_t step) {
+  constexpr int side = 16 / sizeof(T);
+  using Loose = typename VectorType<T, 16>::loose;
+  using LoosePart = typename VectorType<T, side>::loose;
+  Vector<T, 16> square[side];
+  for (int lane = 0; lane < side; ++lane)
+    square[lane] = first + lane < lanes
+                       ? *reinterpret_cast<const Loose*>(from + (first + lane) * step)
+                       : Vector<T, 16>{};
+  interleave_halves(square);
+  interleave_halves(square);
+  interleave_halves(square);
+  if constexpr (side == 16) interleave_halves(square);
+  for (int row = 0; row < side; ++row)
+    for (int part = 0; part < 16 / side; ++part)
+      *reinterpret_cast<LoosePart*>(to + 16 * (row + part * side) + first) =
+          reinterpret_cast<const LoosePart*>(&square[row])[part];
+}
+
+/// The same as turn_square for elements of 8 or 16 bits, by instructions that stay in parts of 16 bytes, which are faster.
+template <std::int64_t lanes, typename T>
+[[maybe_unused, gnu::always_inline]] inline void turn_in_parts(T* __restrict to,
+                                                               const T* __restrict from,
+                                                               std::int64_t step) {
+  turn_parts<0, lanes>(to, from, step);
+  if constexpr (sizeof(T) == 2) turn_parts<8, lanes>(to, from, step);
+}
+
 #define TURNS_IN_REGISTERS
 #endif
 
-/// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side. Instructions
-/// that choose from two registers do it where there are some for the type.
+/// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side.
 template <std::int64_t rows, std::int64_t lanes, typename T>
 [[maybe_unused]] inline void turn(T* __restrict to, const T* __restrict from, std::int64_t step) {
 #if defined(TURNS_IN_REGISTERS)
@@ -431,13 +486,11 @@ template <std::int64_t rows, std::int64_t lanes, typename T>
     turn_square<lanes>(to, from, step);
     return;
   }
-#if defined(__AVX512VBMI__) && defined(__AVX512VL__)
   if constexpr (sizeof(T) <= 2 && is_square) {
     using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
-    turn_square<lanes>(reinterpret_cast<Bits*>(to), reinterpret_cast<const Bits*>(from), step);
+    turn_in_parts<lanes>(reinterpret_cast<Bits*>(to), reinterpret_cast<const Bits*>(from), step);
     return;
   }
-#endif
 #endif
   for (std::int64_t lane = 0; lane < lanes; ++lane)
     for (std::int64_t row = 0; row < rows; ++row) to[16 * row + lane] = from[row + lane * step];
