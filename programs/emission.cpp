@@ -60,6 +60,16 @@ Result<Tensor> read_input(const fs::path& folder, std::size_t position, const Te
   return Tensor::of(tensor.value);
 }
 
+/// Whether elements can be computed with, and sizes are fixed.
+Result<void> check_input(const std::string& name, const TensorType& type) {
+  if (!is_computable(type.data_type))
+    return unsupported(fmt::format("input '{}' has the type {}", name, text(type)));
+  if (!type.shape || !constant_sizes(*type.shape))
+    return bad_input(
+        fmt::format("the sizes of input '{}', {}, are not fixed; give --shape", name, text(type)));
+  return {};
+}
+
 /// Inputs, whose sizes must be fixed. Random ones are of the range.
 Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, const InputChoice& choice,
                                            const interpreter::RandomRange& range = {},
@@ -69,12 +79,8 @@ Result<std::vector<NamedTensor>> inputs_of(const Graph& graph, const InputChoice
     const Node& node = graph.node(id);
     const std::string& name = graph.input_name(node);
     const TensorType& type = graph.type(node.output());
-    if (!is_computable(type.data_type))
-      return unsupported(fmt::format("input '{}' has the type {}", name, text(type)));
-    const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
-    if (!sizes)
-      return bad_input(fmt::format("the sizes of input '{}', {}, are not fixed; give --shape", name,
-                                   text(type)));
+    LEMMA_RETURN_IF_ERROR(check_input(name, type));
+    const auto sizes = constant_sizes(*type.shape);
     if (choice.folder.empty()) {
       inputs.push_back({name, random_input(type.data_type, *sizes, choice, name, range, domain)});
       continue;
@@ -123,6 +129,11 @@ Result<PreparedModel> prepare_model(const std::string& file,
   reading.shapes = shapes;
   LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
   OnnxModel model = with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
+  for (const NodeId id : model.graph.inputs()) {
+    const Node& node = model.graph.node(id);
+    LEMMA_RETURN_IF_ERROR(
+        check_input(model.graph.input_name(node), model.graph.type(node.output())));
+  }
   if (const std::uint64_t bytes = running_bytes(model.graph); most_bytes && bytes > *most_bytes) {
     LEMMA_ASSIGN_OR_RETURN(Graph graph, backend::program_graph(model.graph));
     return PreparedModel{std::move(graph), std::move(model.graph), {}, bytes};

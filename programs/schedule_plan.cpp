@@ -118,7 +118,10 @@ Result<ScheduledModel> schedule_model(const ScheduleRequest& request,
   LEMMA_ASSIGN_OR_RETURN(const auto shapes, parse_shape_options(request.shapes));
   std::optional<backend::KernelTimes> times;
   LEMMA_ASSIGN_OR_RETURN(backend::CompileOptions options, options_of(request, times, notes));
-  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared, prepare_model(request.model, shapes));
+  // Only what is measured has inputs.
+  const auto most_bytes = request.measured.empty() ? std::optional(std::uint64_t{0}) : std::nullopt;
+  LEMMA_ASSIGN_OR_RETURN(const PreparedModel prepared,
+                         prepare_model(request.model, shapes, {}, most_bytes));
   if (!request.write_times.empty())
     LEMMA_RETURN_IF_ERROR(write_times(prepared.graph, options, request.write_times));
   if (!request.measured.empty()) LEMMA_RETURN_IF_ERROR(measure_times(prepared, request, options));

@@ -1,6 +1,7 @@
 #include "backend/blocks/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "backend/blocks/phase_tiles.h"
@@ -40,12 +41,16 @@ class AttentionFinder {
 
   std::optional<Attention> run() {
     if (op_.body.phases.size() != phase_count || op_.body.stitching != Stitching::block ||
-        op_.result_count != 1 || !limits_.has_matrix_units || !is_softmax() || !find_products())
+        op_.result_count != 1 || !is_softmax() || !find_products())
       return std::nullopt;
-    attention_.shared_bytes = shared_bytes();
-    if (attention_.shared_bytes > limits_.tiles.shared_bytes) return std::nullopt;
-    attention_.cycles = cycles();
-    return attention_;
+    for (const std::int64_t rows : tile_rows()) {
+      attention_.tile_rows = rows;
+      attention_.shared_bytes = shared_bytes();
+      if (attention_.shared_bytes > limits_.tiles.shared_bytes) continue;
+      attention_.cycles = cycles();
+      return attention_;
+    }
+    return std::nullopt;
   }
 
  private:
@@ -118,8 +123,15 @@ class AttentionFinder {
   }
 
   /// Whether a factor is read from the device's memory, 16 bytes at a time.
-  static bool is_wide(const Factor& factor) {
-    return factor.is_read && factor.access.is_copied && factor.access.width == 8;
+  bool is_wide(const Factor& factor) const {
+    return factor.is_read && factor.access.is_copied && factor.access.width * element_bytes() == 16;
+  }
+
+  std::int64_t element_bytes() const {
+    return attention_.arithmetic == TileArithmetic::f16 ||
+                   attention_.arithmetic == TileArithmetic::bf16
+               ? 2
+               : 4;
   }
 
   bool find_products() {
@@ -136,9 +148,11 @@ class AttentionFinder {
     attention_.values = second.graph.extent(second.axes.back());
     constexpr std::int64_t group = 16, most = 128;
     const auto fits = [](std::int64_t count) { return count % group == 0 && count <= most; };
-    return (attention_.arithmetic == TileArithmetic::f16 ||
-            attention_.arithmetic == TileArithmetic::bf16) &&
-           results->tiles.arithmetic == attention_.arithmetic && sum.bound.size() == 1 &&
+    // Lanes read 1, 2 or 4 values side by side, once or twice.
+    if (attention_.is_in_lanes() &&
+        !std::has_single_bit(static_cast<std::uint64_t>(attention_.values)))
+      return false;
+    return results->tiles.arithmetic == attention_.arithmetic && sum.bound.size() == 1 &&
            total.bound.size() == 1 && scores->left.lines == results->left.lines &&
            scores->batches == results->batches && scores->right.lines == last &&
            results->right.lines == last && is_wide(scores->left) &&
@@ -147,41 +161,75 @@ class AttentionFinder {
            reads(5, results->left.term, 4, total.bound.front());
   }
 
-  std::int64_t rows_of_tile() const { return limits_.tiles.block_threads / cuda_warp_size * 16; }
+  /// The first that has room is taken.
+  std::vector<std::int64_t> tile_rows() const {
+    const std::int64_t threads = limits_.tiles.block_threads;
+    if (!attention_.is_in_lanes()) return {threads / cuda_warp_size * 16};
+    constexpr std::int64_t lanes = 16;
+    return {threads / lanes * 8, threads / lanes * 4};
+  }
 
-  /// As FactorTile of parts/tiled_products.cuh.in has it, of elements of two bytes.
-  static std::int64_t tile_bytes(bool lines_together, std::int64_t lines, std::int64_t terms) {
-    constexpr std::int64_t padding = 8;
-    return 2 * (lines_together ? (lines + padding) * terms : (terms + padding) * lines);
+  /// As FactorTile of parts/tiled_products.cuh.in has it.
+  std::int64_t tile_bytes(bool lines_together, std::int64_t lines, std::int64_t terms) const {
+    const std::int64_t bytes = element_bytes();
+    const std::int64_t padding = (lines_together && bytes == 4 ? 32 : 16) / bytes;
+    return bytes * (lines_together ? (lines + padding) * terms : (terms + padding) * lines);
   }
 
   std::uint64_t shared_bytes() const {
+    const std::int64_t shares =
+        attention_.is_in_lanes() ? tile_bytes(false, attention_.tile_rows, attention_step) : 0;
     return static_cast<std::uint64_t>(
-        tile_bytes(false, rows_of_tile(), attention_.terms) +
+        tile_bytes(false, attention_.tile_rows, attention_.terms) + shares +
         2 * (tile_bytes(attention_.scores.right.access.lines_together, attention_step,
                         attention_.terms) +
              tile_bytes(attention_.results.right.access.lines_together, attention_.values,
                         attention_step)));
   }
 
-  /// Instructions of a warp for 16 rows and one step, for all tiles of rows.
+  double matrix_instructions(double terms, double values) const {
+    constexpr double of_half_load = 10;
+    const bool is_half = element_bytes() == 2;
+    const double load = is_half ? of_half_load : 2 * of_shared_load;
+    return static_cast<double>(attention_step) * (terms + values) / (8.0 * (is_half ? 16 : 8)) *
+           (limits_.tiles.matrix_product + load);
+  }
+
+  /// The same of a lane: products of its rows with its columns, and with its values, and loads of four terms of each.
+  double lane_instructions(double terms, double values) const {
+    constexpr double lanes = 16, together = 4;
+    const auto step = static_cast<double>(attention_step);
+    const double rows = static_cast<double>(attention_.tile_rows) * lanes /
+                        static_cast<double>(limits_.tiles.block_threads);
+    const auto products = [&](double count, double columns) {
+      return count * (rows * columns * limits_.tiles.multiply_add +
+                      (rows + columns) / together * of_shared_load);
+    };
+    return products(terms, step / lanes) + products(step, values / lanes);
+  }
+
+  /// Instructions of a warp for its rows and one step, for all tiles of rows.
   double cycles() const {
-    constexpr double of_score = 22, of_matrix_load = 10, of_copy = 8, of_total = 2, lanes = 32;
+    constexpr double of_score = 22, of_copy = 8, of_total = 2, lanes = 32;
     const auto terms = static_cast<double>(attention_.terms),
                values = static_cast<double>(attention_.values),
                step = static_cast<double>(attention_step),
                threads = static_cast<double>(limits_.tiles.block_threads);
+    const auto tile_rows = static_cast<double>(attention_.tile_rows);
     double rows = 1, batches = 1;
     for (const std::size_t axis : attention_.scores.left.lines)
       rows *= static_cast<double>(parts_[axis]);
     for (const std::size_t axis : attention_.scores.batches)
       batches *= static_cast<double>(parts_[axis]);
-    const double matrices = step * (terms + values) / (8 * 16);
-    const double copied = step * (terms + values) / (8 * threads);
-    const double instructions = matrices * (limits_.tiles.matrix_product + of_matrix_load) +
-                                16 * step / lanes * of_score + 16 * values / lanes * of_total +
-                                copied * of_copy + of_barrier;
-    const double tiles = std::ceil(rows / static_cast<double>(rows_of_tile())),
+    const double copied =
+        step * (terms + values) * static_cast<double>(element_bytes()) / (16 * threads);
+    const double warp_rows = tile_rows * lanes / threads;
+    const double instructions = (attention_.is_in_lanes() ? lane_instructions(terms, values)
+                                                          : matrix_instructions(terms, values)) +
+                                warp_rows * step / lanes * of_score +
+                                warp_rows * values / lanes * of_total + copied * of_copy +
+                                of_barrier;
+    const double tiles = std::ceil(rows / tile_rows),
                  steps = std::ceil(static_cast<double>(attention_.columns) / step);
     return batches * tiles * cycles_of((steps + 1) * instructions, limits_.tiles.block_threads);
   }

@@ -153,8 +153,13 @@ class Chooser {
     const double places = 3 * (vectors(left_, choice.tile.rows, choice.tile.terms) +
                                vectors(right_, choice.tile.columns, choice.tile.terms));
     constexpr double others = 40;
-    if (has_matrix_units(arithmetic_))
-      return 4 * rows * columns + 4 * rows + 2 * columns + places + others;
+    if (has_matrix_units(arithmetic_)) {
+      // Fragments of the terms that are multiplied, and of those that come next.
+      const std::int64_t groups =
+          choice.tile.terms / choice.slices / (element_bytes(arithmetic_) == 2 ? 16 : 8);
+      const double held = groups > 1 ? 2 : 1;
+      return 4 * rows * columns + held * (4 * rows + 2 * columns) + places + others;
+    }
     const auto held = [](const FactorAccess& access, double lines) {
       return access.lines_together ? lines : 4 * lines;
     };

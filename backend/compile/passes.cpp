@@ -6,6 +6,7 @@
 #include "backend/lower/computation_text.h"
 #include "backend/lower/join_products.h"
 #include "backend/lower/separate_algorithms.h"
+#include "backend/lower/split_attention.h"
 #include "backend/lower/split_reductions.h"
 #include "backend/memory/plan_memory.h"
 #include "backend/prove/check_program.h"
@@ -73,6 +74,10 @@ constexpr ComputationPass computation_list[] = {
     {"fuse", [](const CompileOptions& options) { return options.fuses; },
      [](ComputationGraph graph, const CompileOptions&, ReadBy by) -> Result<ComputationGraph> {
        return fuse(std::move(graph), by == ReadBy::lanes ? FuseFor::lanes : FuseFor::vectors);
+     }},
+    {"split_attention", always,
+     [](ComputationGraph graph, const CompileOptions& options, ReadBy) -> Result<ComputationGraph> {
+       return split_attention(std::move(graph), options.device);
      }},
     {"split_reductions", always,
      [](ComputationGraph graph, const CompileOptions& options, ReadBy) -> Result<ComputationGraph> {

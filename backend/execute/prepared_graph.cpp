@@ -1,5 +1,6 @@
 #include "backend/execute/prepared_graph.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "ir/expand.h"
@@ -12,9 +13,13 @@ namespace {
 
 Result<Graph> with_sizes(const Graph& graph, std::span<const interpreter::NamedTensor> inputs) {
   std::vector<TensorType> types;
-  for (const NodeId id : graph.inputs())
-    for (const interpreter::NamedTensor& tensor : inputs)
-      if (tensor.name == graph.input_name(graph.node(id))) types.push_back(tensor.value.type());
+  for (const NodeId id : graph.inputs()) {
+    const Node& node = graph.node(id);
+    const auto given = std::find_if(inputs.begin(), inputs.end(), [&](const auto& tensor) {
+      return tensor.name == graph.input_name(node);
+    });
+    types.push_back(given == inputs.end() ? graph.type(node.output()) : given->value.type());
+  }
   LEMMA_ASSIGN_OR_RETURN(const DimensionBindings bindings, interpreter::bind_symbols(graph, types));
   return specialize(graph, bindings, types);
 }

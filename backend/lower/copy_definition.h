@@ -15,6 +15,11 @@ namespace lemma::backend {
 using Replace =
     std::function<std::optional<Expression>(ExpressionId, const std::vector<Expression>&)>;
 
+/// The replacement of nothing.
+inline std::optional<Expression> copies_all(ExpressionId, const std::vector<Expression>&) {
+  return std::nullopt;
+}
+
 class DefinitionCopier {
  public:
   /// `variables`: what takes the place of variables; others are copied.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/lower/copy_definition.h"
+#include "backend/lower/without_unread.h"
 
 namespace lemma::backend {
 
@@ -45,16 +46,9 @@ struct Split {
   std::int64_t parts = 1;
 };
 
-/// The most parts, of equal length, that are no more than wanted.
-std::int64_t divisor_near(std::int64_t extent, std::int64_t wanted) {
-  for (std::int64_t parts = std::min(extent, wanted); parts > 1; --parts)
-    if (extent % parts == 0) return parts;
-  return 1;
-}
-
-class Splitting {
+class ReductionSplitting {
  public:
-  Splitting(ComputationGraph graph, std::int64_t elements_of_device)
+  ReductionSplitting(ComputationGraph graph, std::int64_t elements_of_device)
       : graph_(std::move(graph)), elements_of_device_(elements_of_device) {}
 
   ComputationGraph run() {
@@ -96,7 +90,7 @@ class Splitting {
     const std::int64_t wanted =
         std::min(elements_of_device_ / elements, terms / least_terms_of_part);
     for (const VariableId variable : bound)
-      if (const std::int64_t parts = divisor_near(extent_of(definition, variable), wanted);
+      if (const std::int64_t parts = equal_parts(extent_of(definition, variable), wanted);
           parts > split.parts) {
         split.parts = parts;
         split.variable = variable;
@@ -111,22 +105,6 @@ class Splitting {
       split.variable = longest;
     }
     return split.parts > 1 ? std::optional(split) : std::nullopt;
-  }
-
-  static std::optional<Expression> replaces_nothing(ExpressionId, const std::vector<Expression>&) {
-    return std::nullopt;
-  }
-
-  /// Operands that are not read any more.
-  static void drop_unread(Computation& computation) {
-    std::vector<bool> is_read(computation.operands.size(), false);
-    for (const ExpressionNode& node : computation.definition.nodes())
-      if (node.kind == Kind::read) is_read[node.input] = true;
-    for (std::size_t i = 0; i < is_read.size(); ++i) {
-      if (is_read[i]) continue;
-      computation.operands[i] = no_buffer;
-      computation.views[i] = {};
-    }
   }
 
   static Expression neutral(DefinitionBuilder& builder, Kind kind, DataType type) {
@@ -155,7 +133,7 @@ class Splitting {
                         is_cut ? axes.front() * Dimension(length) + bound.back() : bound.back());
     }
     const Expression place = variables.at(split.variable.v);
-    Expression term = DefinitionCopier(builder, definition, std::move(variables), replaces_nothing)
+    Expression term = DefinitionCopier(builder, definition, std::move(variables), copies_all)
                           .copy(node.operands.front());
     if (const DataType type = type_of_parts(node.type); type != node.type)
       term = builder.cast(term, type);
@@ -169,7 +147,7 @@ class Splitting {
     parts.output = 0;
     // Once more, without what the rest is computed from.
     parts.definition = copied_output(std::move(builder).finish(), 0,
-                                     [](DefinitionBuilder&) { return Replace(replaces_nothing); });
+                                     [](DefinitionBuilder&) { return Replace(copies_all); });
     parts.result = static_cast<BufferNumber>(graph_.buffers.size());
     Buffer buffer;
     buffer.name = parts.name;
@@ -179,7 +157,7 @@ class Splitting {
     buffer.elements = 1;
     for (const std::int64_t size : buffer.sizes) buffer.elements *= size;
     graph_.buffers.push_back(std::move(buffer));
-    drop_unread(parts);
+    drop_unread_operands(parts);
     const BufferNumber result = parts.result;
     graph_.computations.push_back(std::move(parts));
     return result;
@@ -219,8 +197,8 @@ class Splitting {
     whole.views.push_back({buffer.type, buffer.sizes, false});
     whole.output = 0;
     whole.definition = copied_output(std::move(builder).finish(), 0,
-                                     [](DefinitionBuilder&) { return Replace(replaces_nothing); });
-    drop_unread(whole);
+                                     [](DefinitionBuilder&) { return Replace(copies_all); });
+    drop_unread_operands(whole);
   }
 
   ComputationGraph graph_;
@@ -229,9 +207,15 @@ class Splitting {
 
 }  // namespace
 
+std::int64_t equal_parts(std::int64_t extent, std::int64_t wanted) {
+  for (std::int64_t parts = std::min(extent, wanted); parts > 1; --parts)
+    if (extent % parts == 0) return parts;
+  return 1;
+}
+
 ComputationGraph split_reductions(ComputationGraph graph, const VirtualDevice& device) {
   if (!device.multiprocessor) return graph;
-  return Splitting(std::move(graph), elements_of_unit * device.units).run();
+  return ReductionSplitting(std::move(graph), elements_of_unit * device.units).run();
 }
 
 }  // namespace lemma::backend

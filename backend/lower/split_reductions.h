@@ -12,4 +12,7 @@ namespace lemma::backend {
 /// one of multiprocessors.
 ComputationGraph split_reductions(ComputationGraph graph, const VirtualDevice& device);
 
+/// The most parts, of equal length, that a range has and that are no more than wanted.
+std::int64_t equal_parts(std::int64_t extent, std::int64_t wanted);
+
 }  // namespace lemma::backend

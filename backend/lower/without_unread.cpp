@@ -36,4 +36,15 @@ ComputationGraph without_unread(ComputationGraph graph) {
   return result;
 }
 
+void drop_unread_operands(Computation& computation) {
+  std::vector<bool> is_read(computation.operands.size(), false);
+  for (const ExpressionNode& node : computation.definition.nodes())
+    if (node.kind == ExpressionKind::read) is_read[node.input] = true;
+  for (std::size_t i = 0; i < is_read.size(); ++i) {
+    if (is_read[i]) continue;
+    computation.operands[i] = no_buffer;
+    computation.views[i] = {};
+  }
+}
+
 }  // namespace lemma::backend

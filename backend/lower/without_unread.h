@@ -9,4 +9,7 @@ namespace lemma::backend {
 /// no groups.
 ComputationGraph without_unread(ComputationGraph graph);
 
+/// Takes operands from a computation that its definition does not read.
+void drop_unread_operands(Computation& computation);
+
 }  // namespace lemma::backend

@@ -86,17 +86,18 @@ class TiledWriter {
     const auto tile = [&](const Factor& factor, std::int64_t lines, std::int64_t terms) {
       return fmt::format("FactorTile<{}, {}, {}, {}>", element, order_text(factor), lines, terms);
     };
-    const std::int64_t rows = block_threads_ / cuda_warp_size * 16;
-    source_.add(source::TypeAlias{"Queries", tile(scores.product_.left, rows, attention.terms)});
+    source_.add(source::TypeAlias{
+        "Queries", tile(scores.product_.left, attention.tile_rows, attention.terms)});
     source_.add(
         source::TypeAlias{"Keys", tile(scores.product_.right, attention_step, attention.terms)});
     source_.add(
         source::TypeAlias{"Values", tile(product_.right, attention.values, attention_step)});
+    source_.add(source::Call{"static_assert",
+                             {fmt::format("attention_bytes<Queries, Keys, Values, {}>() <= {}",
+                                          attention.is_in_lanes(), attention.shared_bytes)}});
     source_.add(source::Call{
-        "static_assert",
-        {fmt::format("attention_bytes<Queries, Keys, Values>() <= {}", attention.shared_bytes)}});
-    source_.add(source::Call{
-        fmt::format("attend<Queries, Keys, Values, {}>", block_threads_),
+        fmt::format("{}<Queries, Keys, Values, {}>",
+                    attention.is_in_lanes() ? "attend_in_lanes" : "attend", block_threads_),
         {"threads", "slots", "queries", "keys", "values", scores.lines_text(scores.product_.left),
          fmt::format("{}", attention.columns), "score", "store"}});
     source_.close(1 + (single.empty() ? 0 : 1) + product_.batches.size());

@@ -110,8 +110,8 @@ def functions_of(text):
     return functions
 
 
-def innermost_loops(body):
-    """Labels and instructions of each loop without another one inside."""
+def loop_spans(body):
+    """Where each loop begins and ends."""
     places = {line: at for at, line in enumerate(body) if isinstance(line, str)}
     spans = []
     for at, line in enumerate(body):
@@ -119,9 +119,39 @@ def innermost_loops(body):
             target = re.search(r"`\((\.L_x_\d+)\)", f"{line.result}, {line.operands}")
             if target and places.get(target[1], at) < at:
                 spans.append((places[target[1]], at))
-    for begin, end in spans:
-        if not any(begin <= other[0] and other[1] < end for other in spans):
-            yield [line for line in body[begin:end + 1] if isinstance(line, Instruction)]
+    return spans
+
+
+def instructions_of(body, span):
+    return [line for line in body[span[0]:span[1] + 1] if isinstance(line, Instruction)]
+
+
+def is_inside(inner, outer):
+    return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def innermost_loops(body):
+    """Instructions of each loop without another one inside."""
+    spans = loop_spans(body)
+    for span in spans:
+        if not any(is_inside(other, span) for other in spans):
+            yield instructions_of(body, span)
+
+
+def instructions_of_step(body, turns):
+    """Those of the largest loop; of one with others inside, which are gone through so many times each, where `turns` is more
+    than 1."""
+    spans = loop_spans(body)
+    inner = [span for span in spans if not any(is_inside(other, span) for other in spans)]
+    if turns == 1:
+        return max((len(instructions_of(body, span)) for span in inner), default=0)
+    # The smallest loop that has several inside of it.
+    steps = [span for span in spans if sum(is_inside(loop, span) for loop in inner) > 1]
+    if not steps:
+        return 0
+    step = min(steps, key=lambda span: span[1] - span[0])
+    return len(instructions_of(body, step)) + (turns - 1) * sum(len(instructions_of(body, loop)) for loop in inner
+                                                                if is_inside(loop, step))
 
 
 def registers_of(load):
@@ -165,15 +195,15 @@ def estimate(kernel, loops):
         in_flight = loop.in_flight * THREADS * UNITS / BUSY_LATENCY
         issued = of_loop / loop.bytes * loop.instructions / (UNITS * LANES * CYCLES)
         in_turn += max(of_loop / in_flight, issued)
-    return max((kernel.read_bytes + kernel.written_bytes) / (REACHED * BANDWIDTH), in_turn)
+    return max((kernel.read_bytes + kernel.written_bytes) / (REACHED * BANDWIDTH), in_turn) + kernel.fixed * 1e-6
 
 
-def compiled(options, model, folder):
+def compiled(options, kernel, folder):
     """The code of the emitted program, and bytes that ptxas spills."""
     file, directory, code = folder / "model.onnx", folder / "program", folder / "program.cubin"
-    onnx.save(model, file)
+    onnx.save(kernel.model, file)
     subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "--arch", options.arch, "-o", directory,
-                    "--name", "audited", "--most-check-memory", "1M"], check=True, capture_output=True)
+                    "--name", "audited", "--most-check-memory", "1M", *kernel.words], check=True, capture_output=True)
     done = subprocess.run([options.nvcc, "-std=c++20", "-O3", "--expt-relaxed-constexpr", f"-arch={options.arch}", "-I", directory,
                            "--ptxas-options=-v", "-cubin", "-o", code, directory / "audited.cu"], check=True, capture_output=True,
                           text=True)
@@ -183,25 +213,25 @@ def compiled(options, model, folder):
 
 
 def issued_seconds(kernel, text):
-    """The instructions of the largest loop, which the schedulers of a multiprocessor begin for all warps of a block."""
-    largest = max((len(instructions) for body in functions_of(text).values() for instructions in innermost_loops(body)), default=0)
-    return kernel.steps * largest * (THREADS // 32) / SCHEDULERS / CYCLES
+    """The instructions of the longest step, which the schedulers of a multiprocessor begin for all warps of a block."""
+    longest = max((instructions_of_step(body, kernel.turns) for body in functions_of(text).values()), default=0)
+    return kernel.steps * longest * (THREADS // 32) / SCHEDULERS / CYCLES
 
 
-def planned_seconds(options, file):
+def planned_seconds(options, kernel, file):
     done = subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "--arch", options.arch,
-                           "--plan", "--json"], check=True, capture_output=True, text=True)
+                           "--plan", "--json", *kernel.words], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)["planned_seconds"]
 
 
 def audited(options, kernel):
     with tempfile.TemporaryDirectory(prefix="lemma-audit-") as name:
         folder = Path(name)
-        text, spilled = compiled(options, kernel.model, folder)
+        text, spilled = compiled(options, kernel, folder)
         loops = list(loops_of(text))
         hot = [loop for loop in loops if loop.bytes >= max(other.bytes for other in loops) / 4]
         seconds = issued_seconds(kernel, text) if kernel.steps else estimate(kernel, hot)
-        return {"planned": planned_seconds(options, folder / "model.onnx"), "estimate": seconds, "loops": hot,
+        return {"planned": planned_seconds(options, kernel, folder / "model.onnx"), "estimate": seconds, "loops": hot,
                 "spilled": spilled, "unknown": sum(loop.unknown for loop in hot)}
 
 

@@ -78,7 +78,7 @@ def prediction(plan):
 
 
 def predicted(options, model, device):
-    call = [environment.lemma_program(options.lemma), "schedule", model, "--device", device, "--stitch", "--library-calls", device,
+    call = [environment.lemma_program(options.lemma), "schedule", model, "--device", device, "--stitch", "--call-costs", device,
             "--json"]
     for factor in FACTORS:
         call += ["--scale-costs", factor]

@@ -50,7 +50,7 @@ TEST(Passes, RunInTheOrderOfTheirLists) {
       "expand_composites",    "join_products",   "lower_graph",   "fold_factors",
       "separate_algorithms",  "split_by_stride", "store_padding", "pair_integers",
       "narrow_whole_numbers", "store_windows",   "widen_rows",    "fuse",
-      "split_reductions",     "turn_weights"};
+      "split_attention",      "split_reductions", "turn_weights"};
   EXPECT_EQ(names, expected);  // windows are tiled only where options ask for it
 }
 

@@ -16,8 +16,9 @@ WORDS = ("--device", "h100", "--units", 2, "--block-threads", 64, "--no-resource
 LEAST = -30000.0
 
 
-def attention(data_type, rows, columns, terms, values, mask=None, is_turned=False, heads=2, factor=0.25):
-    """softmax(scale q k' + mask) v, by heads; keys as they are, or with their axes exchanged."""
+def attention(data_type, rows, columns, terms, values, mask=None, is_turned=False, heads=2, factor=0.25, hidden=0):
+    """softmax(scale q k' + mask) v, by heads; keys as they are, or with their axes exchanged. The first `hidden` columns are
+    infinitely far below the others."""
     nodes = [] if is_turned else [node("Transpose", ["k"], ["t"], attributes=[integers_attribute("perm", [0, 2, 1])])]
     nodes += [node("MatMul", ["q", "k" if is_turned else "t"], ["products"]), node("Mul", ["products", "scale"], ["scaled"])]
     scale, extra, inputs = tensor("scale", [], [factor], data_type), [], []
@@ -29,6 +30,10 @@ def attention(data_type, rows, columns, terms, values, mask=None, is_turned=Fals
         triangle = [0.0 if column <= row else LEAST for row in range(rows) for column in range(columns)]
         nodes.append(node("Add", ["scaled", "m"], ["masked"]))
         extra, scores = [tensor("m", [rows, columns], triangle, data_type)], "masked"
+    elif hidden:
+        nodes.append(node("Add", ["scaled", "m"], ["masked"]))
+        row = [-float("inf") if column < hidden else 0.0 for column in range(columns)]
+        extra, scores = [tensor("m", [1, columns], row, data_type)], "masked"
     nodes += [node("Softmax", [scores], ["p"], attributes=[integer_attribute("axis", -1)]), node("MatMul", ["p", "v"], ["y"])]
     keys = [heads, terms, columns] if is_turned else [heads, columns, terms]
     inputs = [("q", [heads, rows, terms]), ("k", keys), ("v", [heads, columns, values]), *inputs]
@@ -56,6 +61,19 @@ ATTENTIONS = {
     "causal": lambda: attention(F16, 128, 160, 32, 32, mask="causal"),
     "peaked": lambda: attention(F16, 40, 136, 32, 16, factor=4.0),
     "turned": lambda: attention(F16, 20, 72, 32, 32, is_turned=True),
+    "f32": lambda: attention(F32, 92, 200, 32, 32),
+    "f32_causal": lambda: attention(F32, 60, 330, 16, 64, mask="causal"),
+    "f32_turned": lambda: attention(F32, 64, 520, 16, 128, is_turned=True),
+    "tf32": lambda: attention(F32, 50, 72, 32, 16),
+    "tf32_turned": lambda: attention(F32, 33, 136, 32, 48, is_turned=True),
+}
+# A row for each head, with 256 columns and more: parts of the columns, and what puts them together.
+ROWS = {
+    "row": lambda: attention(F16, 1, 256, 32, 32),
+    "row_f32": lambda: attention(F32, 1, 512, 16, 24, mask="added"),
+    "row_peaked": lambda: attention(F32, 1, 256, 32, 16, factor=8.0),
+    "row_hidden": lambda: attention(F32, 1, 256, 16, 16, hidden=192),
+    "row_turned": lambda: attention(BF16, 2, 320, 16, 16, is_turned=True),
 }
 REDUCTIONS = {
     "all": lambda: sums("ReduceSum", [96, 128], (0, 1)), "mean": lambda: sums("ReduceMean", [2, 9000], (1,)),
@@ -65,14 +83,22 @@ REDUCTIONS = {
 
 
 class CudaAttention(cuda_case.ProgramCase):
-    models = {**ATTENTIONS, **REDUCTIONS}
-    attentions, reductions = ("plain", "causal"), ("all", "columns", "product")
+    models = {**ATTENTIONS, **REDUCTIONS, **ROWS}
+    attentions, reductions, rows = ("plain", "causal", "f32", "tf32"), ("all", "columns", "product"), ("row", "row_hidden")
 
     def disagreement_of_attention(self, name):
-        directory = self.write_program(name, f"attention_{name}", *WORDS)
+        words = (*WORDS, "--tf32") if name.startswith("tf32") else WORDS
+        directory = self.write_program(name, f"attention_{name}", *words)
         text = (directory / "kernels.cuh").read_text()
         self.assertEqual(len(re.findall(r"^__device__ __noinline__ void kernel_\d", text, re.M)), 1, name)
-        self.assertIn("attend<", text, name)
+        self.assertTrue(("attend_in_lanes<" if name.startswith("f32") else "attend<") in text, name)
+        return self.disagreement(directory)
+
+    def disagreement_of_row(self, name):
+        """A kernel for parts, a task for each, and one that puts them together."""
+        words = [16 if word == 2 else word for word in WORDS]
+        directory = self.write_program(name, f"row_{name}", *words)
+        self.assertTrue("(parts)" in (directory / "kernels.cuh").read_text(), name)
         return self.disagreement(directory)
 
     def disagreement_of_reduction(self, name):
@@ -84,6 +110,9 @@ class CudaAttention(cuda_case.ProgramCase):
     def test_attention_is_one_kernel_and_agrees_with_the_interpreter(self):
         self.assertEqual([failure for failure in self.for_each(self.disagreement_of_attention, self.attentions) if failure], [])
 
+    def test_rows_of_few_queries_are_computed_in_parts_of_their_columns(self):
+        self.assertEqual([failure for failure in self.for_each(self.disagreement_of_row, self.rows) if failure], [])
+
     def test_reductions_of_few_elements_have_two_phases(self):
         self.assertEqual([failure for failure in self.for_each(self.disagreement_of_reduction, self.reductions) if failure], [])
 
@@ -91,7 +120,7 @@ class CudaAttention(cuda_case.ProgramCase):
 class AllAttention(CudaAttention):
     """All forms, and changes of the source: minutes."""
 
-    attentions, reductions = tuple(ATTENTIONS), tuple(REDUCTIONS)
+    attentions, reductions, rows = tuple(ATTENTIONS), tuple(REDUCTIONS), tuple(ROWS)
 
     def test_changes_are_found(self):
         directory = self.write_program("peaked", "changed", *WORDS)
@@ -110,7 +139,7 @@ class AllAttention(CudaAttention):
 class PtxAttention(CudaAttention):
     """The same as nvcc's PTX, which is run on this processor (ptx_program.py)."""
 
-    attentions, reductions = ("causal", "bf16"), ("all", "f16", "product")
+    attentions, reductions, rows = ("causal", "bf16", "f32_causal", "tf32_turned"), ("all", "f16", "product"), ("row",)
 
     @classmethod
     def setUpClass(cls):

@@ -248,6 +248,18 @@ class Book(unittest.TestCase):
             self.assertIn(done.returncode, (0, 4), done.stderr)
             self.assertEqual(done.stderr, "")
 
+    def test_a_wait_that_does_not_end_is_a_line_of_its_step(self):
+        """Of the programs whose blocks wait for each other; the steps after it run."""
+        book = self.copy_of_book("hang")
+        done = self.run_book(book, "--seconds", "120", HOST_CUDA_LOST_SIGNALS=1)
+        results = json.loads((book / "results" / "results.json").read_text())["steps"]
+        self.assertEqual((done.returncode, done.stderr), (4, ""))
+        hanging = results["correctness-convolution-ours"]
+        self.assertEqual(hanging["status"].lower(), "failed", hanging)
+        self.assertRegex(hanging["reason"], r"^block \d+ waits in its step \d+ .* after 2 s$")
+        self.assertEqual(results["correctness-softmax-ours"]["status"], "done")
+        self.assertEqual(results["runtime-softmax-tensorrt"]["status"], "skipped")
+
     def test_without_time_steps_are_left(self):
         book = self.copy_of_book("hurry")
         done = self.run_book(book, "--seconds", "0")

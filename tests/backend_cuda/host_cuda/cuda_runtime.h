@@ -3,7 +3,7 @@
 // a .cu file. The threads of a grid are fibres of one thread (host_cuda.h), so that every order of them can be tried.
 // There is one device, with $HOST_CUDA_PROCESSORS multiprocessors or very many, of sm_$HOST_CUDA_ARCHITECTURE or 90, with
 // $HOST_CUDA_SHARED_BYTES of shared memory for a block or very many, and $HOST_CUDA_MEMORY bytes of memory or all of the
-// process's. Every call has ended when it returns.
+// process's. With $HOST_CUDA_LOST_SIGNALS no block learns that another one has ended a step. Every call has ended when it returns.
 
 // All that emitted source includes: words that are defined below occur in these headers.
 #include <algorithm>

@@ -517,6 +517,8 @@ std::uint64_t load(const std::uint64_t* from, bool acquires) {
 }
 
 void add(std::uint64_t* to, std::uint64_t summand, bool releases) {
+  static const bool are_lost = std::getenv("HOST_CUDA_LOST_SIGNALS") != nullptr;
+  if (are_lost && releases) return;
   if (releases) release(to);
   *to += summand;
   grid->note_signal();
