@@ -21,8 +21,8 @@
 #include "interpreter/random.h"
 #include "interpreter/run.h"
 #include "outputs/files.h"
-#include "plans/clusters/cluster.h"
 #include "plans/by_rank/ranked_program.h"
+#include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
 #include "plans/lift/ranked_models.h"
 #include "plans/on_ranks/mpi_ranks.h"
@@ -76,7 +76,7 @@ Result<AnyProgram> program_of_plan(const std::string& file, const OnnxModel& sin
 }
 
 Result<AnyProgram> program_of(const VerifyArguments& arguments, const OnnxModel& single,
-                                  const ImportOptions& reading) {
+                              const ImportOptions& reading) {
   if (arguments.ranks.size() == 1 && is_plan_file(arguments.ranks[0])) {
     if (!arguments.mesh.empty() || !arguments.placements.empty())
       return bad_input("a plan says what --mesh and --place say: leave these out");
@@ -545,10 +545,9 @@ class RankedRun {
                            plans::rank_stages(program_, rank));
     LEMMA_ASSIGN_OR_RETURN(plans::RankValueMap sources,
                            plans::source_tensors(single_, program_, rank, inputs_));
-    LEMMA_ASSIGN_OR_RETURN(
-        std::vector<interpreter::Tensor> outputs,
-        plans::run_stages(program_, stages, std::move(sources), plans::interpreter_engine(1),
-                          communicator));
+    LEMMA_ASSIGN_OR_RETURN(std::vector<interpreter::Tensor> outputs,
+                           plans::run_stages(program_, stages, std::move(sources),
+                                             plans::interpreter_engine(1), communicator));
     std::size_t next = 0;
     for (std::size_t i = 0; i < program_.outputs.size(); ++i)
       if (program_.outputs[i].rank == rank) parts_[i] = std::move(outputs[next++]);
@@ -571,8 +570,7 @@ class RankedRun {
       }
       const TensorType& type = program_.program.graph.type(program_.outputs[i].value);
       parts_[i] = interpreter::Tensor::uninitialized(type.data_type, *constant_sizes(*type.shape));
-      LEMMA_RETURN_IF_ERROR(
-          communicator.receive(owner, channel, parts_[i].writable_bytes()));
+      LEMMA_RETURN_IF_ERROR(communicator.receive(owner, channel, parts_[i].writable_bytes()));
     }
     return {};
   }
@@ -645,8 +643,8 @@ Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
   } else {
     PlanRun run(model.graph, any.same, inputs);
     LEMMA_RETURN_IF_ERROR(run());
-    LEMMA_ASSIGN_OR_RETURN(difference, difference_from_one_device(model.graph, any.same, inputs,
-                                                                  run.results()));
+    LEMMA_ASSIGN_OR_RETURN(
+        difference, difference_from_one_device(model.graph, any.same, inputs, run.results()));
     exchanges = exchanges_text(run.results());
   }
   if (speaks_for_all())

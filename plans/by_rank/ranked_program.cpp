@@ -72,8 +72,8 @@ class Progress {
   }
 
   const RankedProgram& program_;
-  std::vector<std::size_t> next_;  // by rank
-  std::vector<bool> is_sent_;      // by transfer
+  std::vector<std::size_t> next_;     // by rank
+  std::vector<bool> is_sent_;         // by transfer
   std::vector<std::size_t> arrived_;  // by exchange
   std::set<std::pair<std::size_t, std::size_t>> waiting_;
   std::vector<RankStep> order_;
@@ -148,8 +148,7 @@ Result<void> add_outputs(RankedProgram& program, const Graph& single) {
     std::vector<RankOutput> parts;
     for (const RankOutput& part : program.outputs)
       if (part.name == output.name) parts.push_back(part);
-    if (parts.empty())
-      return bad_input(fmt::format("no rank has an output '{}'", output.name));
+    if (parts.empty()) return bad_input(fmt::format("no rank has an output '{}'", output.name));
     const auto& shape = single.type(output.value).shape;
     const auto sizes = shape ? constant_sizes(*shape) : std::nullopt;
     if (!sizes)

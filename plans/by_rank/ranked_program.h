@@ -33,8 +33,9 @@ struct Transfer {
 
 /// A collective of some of the ranks, in order.
 struct GroupExchange {
-  std::string op;         // AllReduce, ...
-  Attributes attributes;  // as of an Exchange of one axis of devices (plans/on_ranks/rank_program.h)
+  std::string op;  // AllReduce, ...
+  Attributes
+      attributes;  // as of an Exchange of one axis of devices (plans/on_ranks/rank_program.h)
   std::vector<std::size_t> ranks;
   std::vector<ValueId> operands, results;  // by place in the group
 };
@@ -56,7 +57,7 @@ struct RankOutput {
 };
 
 struct RankedProgram {
-  Program program;  // its mesh has no axes
+  Program program;                               // its mesh has no axes
   std::vector<std::vector<RankSource>> sources;  // by rank
   std::vector<std::vector<Step>> steps;          // by rank
   std::vector<Transfer> transfers;

@@ -120,9 +120,9 @@ class RankedLift {
         return bad_input(fmt::format("channel '{}': rank {} sends to rank {}, but rank {} receives",
                                      name, from, channel.to, to));
       if (channel.from != from)
-        return bad_input(fmt::format(
-            "channel '{}': rank {} receives from rank {}, but rank {} sends", name, to,
-            channel.from, from));
+        return bad_input(
+            fmt::format("channel '{}': rank {} receives from rank {}, but rank {} sends", name, to,
+                        channel.from, from));
       channel.number = result_.transfers.size();
       result_.transfers.push_back({name, from, to, ValueId::none()});
     }
@@ -142,8 +142,8 @@ class RankedLift {
     const std::int64_t other = node.attributes().integer(sends ? "to" : "from", -1);
     if (other < 0 || other >= static_cast<std::int64_t>(ranks_.models.size()) ||
         other == static_cast<std::int64_t>(rank))
-      return bad_input(fmt::format("{} of channel '{}': {} is no other rank",
-                                   place_of(rank, id), name, other));
+      return bad_input(
+          fmt::format("{} of channel '{}': {} is no other rank", place_of(rank, id), name, other));
     (sends ? channel.to : channel.from) = static_cast<std::size_t>(other);
     channel_of_[{rank, id}] = name;
     return {};
@@ -191,9 +191,9 @@ class RankedLift {
     std::vector<ValueId> operands;
     for (const ValueId operand : node.inputs)
       operands.push_back(operand.is_none() ? operand : here(rank, operand));
-    LEMMA_ASSIGN_OR_RETURN(const NodeId copy,
-                           program().add_operation(node.op, std::move(operands), node.attributes,
-                                                   node.output_count));
+    LEMMA_ASSIGN_OR_RETURN(
+        const NodeId copy,
+        program().add_operation(node.op, std::move(operands), node.attributes, node.output_count));
     for (std::uint32_t i = 0; i < node.output_count; ++i)
       enter(rank, node.output(i), program().node(copy).output(i));
     result_.steps[rank].push_back({StepKind::compute, copy, 0});
@@ -270,7 +270,8 @@ class RankedLift {
       return bad_input(fmt::format("the single-device model has no input '{}'", name));
     const TensorType& local = graph(rank).type(node.output());
     if (local.data_type != single_.type(single->second).data_type)
-      return bad_input(fmt::format("input '{}' of rank {} has elements of another type", name, rank));
+      return bad_input(
+          fmt::format("input '{}' of rank {} has elements of another type", name, rank));
     std::vector<std::size_t> owners;
     for (std::size_t other = 0; other < ranks_.models.size(); ++other) {
       const Graph& its = graph(other);
@@ -278,8 +279,8 @@ class RankedLift {
                       [&](NodeId id) { return its.input_name(its.node(id)) == name; }))
         owners.push_back(other);
     }
-    LEMMA_ASSIGN_OR_RETURN(
-        Window window, window_at(name, single_.type(single->second), local, owners, rank));
+    LEMMA_ASSIGN_OR_RETURN(Window window,
+                           window_at(name, single_.type(single->second), local, owners, rank));
     return add_source(rank, node.output(), single->second, name, std::move(window));
   }
 
@@ -287,10 +288,10 @@ class RankedLift {
     const Constant& contents = graph(rank).constant(node);
     const std::string& name = graph(rank).suggested_name(node.output());
     if (auto weight = weights_.find_window(name, contents))
-      return add_source(rank, node.output(), weight->single,
-                        fmt::format("weight {} {}", weight->single.v,
-                                    single_.suggested_name(weight->single)),
-                        std::move(weight->window));
+      return add_source(
+          rank, node.output(), weight->single,
+          fmt::format("weight {} {}", weight->single.v, single_.suggested_name(weight->single)),
+          std::move(weight->window));
     here(rank, node.output()) = program().add_constant(contents);
     return {};
   }
@@ -316,9 +317,10 @@ class RankedLift {
     else
       possible = placements_between(*whole.shape, *local.shape, mesh, {});
     if (possible.size() != 1)
-      return bad_input(fmt::format(
-          "how '{}' is placed on {} ranks cannot be told by its shapes {} and {}: say it by --place",
-          name, owners.size(), lemma::text(*whole.shape), lemma::text(*local.shape)));
+      return bad_input(
+          fmt::format("how '{}' is placed on {} ranks cannot be told by its shapes {} and {}: say "
+                      "it by --place",
+                      name, owners.size(), lemma::text(*whole.shape), lemma::text(*local.shape)));
     LEMMA_ASSIGN_OR_RETURN(const Shape shape, local_shape(*whole.shape, possible[0], mesh));
     if (shape != *local.shape)
       return bad_input(fmt::format("'{}' has the shape {} on rank {}, not {}", name,
@@ -338,11 +340,10 @@ class RankedLift {
         if (std::any_of(graph(other).outputs().begin(), graph(other).outputs().end(),
                         [&](const GraphOutput& o) { return o.name == output.name; }))
           owners.push_back(other);
-      LEMMA_ASSIGN_OR_RETURN(
-          Window window, window_at(output.name, single_.type(single->value),
-                                   graph(rank).type(output.value), owners, rank));
-      result_.outputs.push_back(
-          {output.name, rank, here(rank, output.value), std::move(window)});
+      LEMMA_ASSIGN_OR_RETURN(Window window,
+                             window_at(output.name, single_.type(single->value),
+                                       graph(rank).type(output.value), owners, rank));
+      result_.outputs.push_back({output.name, rank, here(rank, output.value), std::move(window)});
     }
     return {};
   }
@@ -350,7 +351,8 @@ class RankedLift {
   // ---- Collectives of a group -------------------------------------------------------------------
 
   /// The ranks that take part; all of them if the node does not say.
-  Result<std::vector<std::size_t>> group_of(std::size_t rank, NodeId id, const KeptNode& node) const {
+  Result<std::vector<std::size_t>> group_of(std::size_t rank, NodeId id,
+                                            const KeptNode& node) const {
     const auto count = static_cast<std::int64_t>(ranks_.models.size());
     std::vector<std::size_t> group;
     if (const auto told = node.attributes().integers("ranks")) {
@@ -364,8 +366,8 @@ class RankedLift {
     }
     if (std::set<std::size_t>(group.begin(), group.end()).size() != group.size() ||
         std::find(group.begin(), group.end(), rank) == group.end())
-      return bad_input(
-          fmt::format("{}: its ranks are not different ones with it among them", place_of(rank, id)));
+      return bad_input(fmt::format("{}: its ranks are not different ones with it among them",
+                                   place_of(rank, id)));
     const auto size = static_cast<std::int64_t>(group.size());
     if (node.attributes().integer("group_size", size) != size)
       return bad_input(fmt::format("{}: group_size is not the number of its ranks, {}",
@@ -400,15 +402,12 @@ class RankedLift {
       const NodeId id = nodes.at(rank);
       LEMMA_ASSIGN_OR_RETURN(const KeptNode other, kept(rank, id));
       const ValueId operand = here(rank, graph(rank).node(id).inputs[0]);
-      if (other.name() != node.name() ||
-          !(other.attributes().values == node.attributes().values) ||
-          !(program().type(operand) == program().type(exchange.operands.empty()
-                                                          ? operand
-                                                          : exchange.operands.front())))
-        return bad_input(fmt::format("the ranks {} meet in different collectives: {} and {}",
-                                     fmt::join(group, ", "),
-                                     place_of(group.front(), nodes.at(group.front())),
-                                     place_of(rank, id)));
+      if (other.name() != node.name() || !(other.attributes().values == node.attributes().values) ||
+          !(program().type(operand) ==
+            program().type(exchange.operands.empty() ? operand : exchange.operands.front())))
+        return bad_input(fmt::format(
+            "the ranks {} meet in different collectives: {} and {}", fmt::join(group, ", "),
+            place_of(group.front(), nodes.at(group.front())), place_of(rank, id)));
       exchange.operands.push_back(operand);
     }
     LEMMA_RETURN_IF_ERROR(results_of(exchange, node));
@@ -428,8 +427,7 @@ class RankedLift {
   Result<std::size_t> axis_of(const GroupExchange& exchange, const KeptNode& node,
                               std::string_view name) {
     const std::int64_t axis = node.attributes().integer(name, 0);
-    if (axis < 0 ||
-        axis >= static_cast<std::int64_t>(program().type(exchange.operands[0]).rank()))
+    if (axis < 0 || axis >= static_cast<std::int64_t>(program().type(exchange.operands[0]).rank()))
       return bad_input(fmt::format("{}: {} {} is no axis", exchange.op, name, axis));
     return static_cast<std::size_t>(axis);
   }
@@ -452,7 +450,8 @@ class RankedLift {
                                 : reduction == "min" ? "Min"
                                                      : "";
     if (op.empty())
-      return unsupported(fmt::format("{} of some ranks with the reduction '{}'", exchange.op, reduction));
+      return unsupported(
+          fmt::format("{} of some ranks with the reduction '{}'", exchange.op, reduction));
     ValueId result = exchange.operands.front();
     for (std::size_t i = 1; i < exchange.operands.size(); ++i) {
       LEMMA_ASSIGN_OR_RETURN(result, program().add(op, {result, exchange.operands[i]}));
@@ -524,10 +523,10 @@ class RankedLift {
   Weights weights_;
   RankedProgram result_;
   std::map<std::string, ValueId, std::less<>> single_inputs_;
-  std::map<ValueId, ValueId> wholes_;              // by value of the single-device graph
-  std::vector<std::vector<ValueId>> values_;       // by rank, by value of its graph
-  std::vector<std::vector<bool>> is_needed_;       // by rank, by node
-  std::vector<std::size_t> next_;                  // by rank, the node that comes next
+  std::map<ValueId, ValueId> wholes_;         // by value of the single-device graph
+  std::vector<std::vector<ValueId>> values_;  // by rank, by value of its graph
+  std::vector<std::vector<bool>> is_needed_;  // by rank, by node
+  std::vector<std::size_t> next_;             // by rank, the node that comes next
   std::map<std::string, Channel> channels_;
   std::map<std::pair<std::size_t, NodeId>, std::string> channel_of_;
   std::map<std::pair<std::vector<std::size_t>, std::size_t>, Meeting> meetings_;

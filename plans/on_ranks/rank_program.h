@@ -41,8 +41,7 @@ Result<RankProgram> rank_program(const Program& program, std::size_t rank);
 /// What a rank gets of a collective of a group; tensors have so many axes of devices in front on which the exchange's
 /// attributes count.
 Result<interpreter::Tensor> exchange_on_group(const Exchange& exchange, const Group& group,
-                                              std::size_t axes_in_front,
-                                              Communicator& communicator,
+                                              std::size_t axes_in_front, Communicator& communicator,
                                               const interpreter::Tensor& own);
 
 /// What runs the graph of a stage.

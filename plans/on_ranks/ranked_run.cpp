@@ -103,8 +103,7 @@ class StageBuilder {
   /// A value that is sent, exchanged or given after the present stage.
   Result<void> need(ValueId value) {
     readers_[value].push_back(stages_.size() - 1);
-    const bool is_constant =
-        graph_.node(graph_.producer(value)).kind == NodeKind::constant;
+    const bool is_constant = graph_.node(graph_.producer(value)).kind == NodeKind::constant;
     if (is_constant && !available_.contains(value)) {
       LEMMA_RETURN_IF_ERROR(local(value));
       computed_.insert(value);
@@ -133,9 +132,9 @@ class StageBuilder {
         LEMMA_RETURN_IF_ERROR(stage.graph.add_output(stage_name_of(value), made->second.second));
         stage.outputs.push_back(value);
       }
-      const bool is_given = std::any_of(
-          program_.outputs.begin(), program_.outputs.end(),
-          [&](const RankOutput& o) { return o.rank == rank_ && o.value == value; });
+      const bool is_given =
+          std::any_of(program_.outputs.begin(), program_.outputs.end(),
+                      [&](const RankOutput& o) { return o.rank == rank_ && o.value == value; });
       if (!is_given) stages_[readers.back()].last_used.push_back(value);
     }
     return {};
@@ -155,8 +154,7 @@ class StageBuilder {
 void put(Tensor& whole, const Tensor& part, const Window& window) {
   const interpreter::Sizes &all = whole.sizes(), &sizes = part.sizes();
   if (part.element_count() == 0) return;
-  const std::size_t width =
-      part.bytes().size() / static_cast<std::size_t>(part.element_count());
+  const std::size_t width = part.bytes().size() / static_cast<std::size_t>(part.element_count());
   const std::size_t rank = sizes.size();
   const std::size_t row = rank == 0 ? 1 : static_cast<std::size_t>(sizes[rank - 1]);
   std::vector<std::int64_t> index(rank, 0);
@@ -184,10 +182,9 @@ Result<void> communicate(const RankedProgram& program, const Step& step, RankVal
     const GroupExchange& exchange = program.exchanges[step.number];
     const Ends ends = ends_of(program, communicator.rank(), step);
     LEMMA_ASSIGN_OR_RETURN(
-        Tensor result,
-        exchange_on_group({exchange.op, exchange.attributes, ends.operand, ends.result,
-                           graph.type(ends.operand)},
-                          exchange.ranks, 0, communicator, values.at(ends.operand)));
+        Tensor result, exchange_on_group({exchange.op, exchange.attributes, ends.operand,
+                                          ends.result, graph.type(ends.operand)},
+                                         exchange.ranks, 0, communicator, values.at(ends.operand)));
     values.insert_or_assign(ends.result, std::move(result));
     return {};
   }
@@ -199,8 +196,7 @@ Result<void> communicate(const RankedProgram& program, const Step& step, RankVal
   const auto sizes = constant_sizes(*type.shape);
   if (!sizes) return unsupported("a message of a tensor of unknown size");
   Tensor received = Tensor::uninitialized(type.data_type, *sizes);
-  LEMMA_RETURN_IF_ERROR(
-      communicator.receive(transfer.from, channel, received.writable_bytes()));
+  LEMMA_RETURN_IF_ERROR(communicator.receive(transfer.from, channel, received.writable_bytes()));
   values.insert_or_assign(transfer.value, std::move(received));
   return {};
 }

@@ -16,8 +16,8 @@ namespace lemma::plans {
 struct RankStage {
   Graph graph;  // inputs and outputs are called "v1", "v2", ... by value of the program's graph
   std::vector<ValueId> inputs, outputs;
-  std::optional<Step> then;              // no computing
-  std::vector<ValueId> last_used;        // that nothing behind the stage reads
+  std::optional<Step> then;        // no computing
+  std::vector<ValueId> last_used;  // that nothing behind the stage reads
 };
 
 /// What a rank does; `rank` is one of the program's.

@@ -93,9 +93,8 @@ class Search {
     const auto local_op = local_operator(node);
     if (!local_op) return std::nullopt;
     for (const ValueId operand : node.inputs)
-      if (!operand.is_none() &&
-          (!result_.of[operand.v] || !result_.of[operand.v]->window.empty() ||
-           !(result_.of[operand.v]->placement == replicated(program_.mesh))))
+      if (!operand.is_none() && (!result_.of[operand.v] || !result_.of[operand.v]->window.empty() ||
+                                 !(result_.of[operand.v]->placement == replicated(program_.mesh))))
         return std::nullopt;
     const OperatorId local = *local_op;
     const Attributes attributes = made_operators::local_attributes_of(node.attributes);
@@ -166,7 +165,8 @@ class Search {
       if (local[axis] > 0 && local[axis] < whole[axis]) {
         for (const ValueId leaf : leaves.related)
           for (const Interval& interval : result_.of[leaf.v]->window) begins.insert(interval.begin);
-        for (std::int64_t begin = 0; begin < whole[axis]; begin += local[axis]) begins.insert(begin);
+        for (std::int64_t begin = 0; begin < whole[axis]; begin += local[axis])
+          begins.insert(begin);
       }
       std::vector<Window> longer;
       for (const Window& window : result)

@@ -20,7 +20,7 @@ namespace lemma::plans {
 struct Relation {
   ValueId single;  // of the single-device graph
   Placement placement;
-  Window window;  // on a mesh without axes: the part that it is
+  Window window;                    // on a mesh without axes: the part that it is
   std::vector<std::size_t> claims;  // that prove it, in Relations::claims
 };
 

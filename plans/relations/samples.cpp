@@ -154,8 +154,8 @@ class Places {
         from = from * static_cast<std::size_t>(all_[axis]) +
                static_cast<std::size_t>(begin_[axis] + index[axis]);
       const double value = whole_[from];
-      const bool is_same = std::isnan(value) || value == expected ||
-                           std::abs(value - expected) <= 1e-6 * largest_;
+      const bool is_same =
+          std::isnan(value) || value == expected || std::abs(value - expected) <= 1e-6 * largest_;
       if (!is_same) return false;
       for (std::size_t axis = sizes_.size(); axis-- > 0;) {
         if (++index[axis] < sizes_[axis]) break;

@@ -63,8 +63,7 @@ class MpiRank : public Communicator {
     Sending& sending = sendings_.emplace_back();
     sending.bytes.assign(sent.begin(), sent.end());
     return checked(MPI_Isend(sending.bytes.data(), static_cast<int>(sent.size()), MPI_BYTE,
-                             static_cast<int>(to), message_tag, MPI_COMM_WORLD,
-                             &sending.request));
+                             static_cast<int>(to), message_tag, MPI_COMM_WORLD, &sending.request));
   }
 
   Result<void> receive(std::size_t from, std::uint32_t channel,
