@@ -21,6 +21,7 @@
 #include "interpreter/random.h"
 #include "interpreter/run.h"
 #include "outputs/files.h"
+#include "plans/assignment/assignment_file.h"
 #include "plans/by_rank/ranked_program.h"
 #include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
@@ -31,6 +32,7 @@
 #include "plans/on_ranks/thread_ranks.h"
 #include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
+#include "plans/planner/own_operators.h"
 #include "plans/planner/planner.h"
 #include "plans/relations/verification.h"
 #include "programs/shape_option.h"
@@ -69,6 +71,12 @@ struct AnyProgram {
 
 Result<AnyProgram> program_of_plan(const std::string& file, const OnnxModel& single) {
   LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
+  if (plans::is_assignment(text)) {
+    LEMMA_ASSIGN_OR_RETURN(const plans::Assignment assignment,
+                           plans::read_assignment(text, single.graph, file));
+    LEMMA_ASSIGN_OR_RETURN(plans::RankedProgram ranked, plans::assigned(single.graph, assignment));
+    return AnyProgram{{}, std::move(ranked)};
+  }
   LEMMA_ASSIGN_OR_RETURN(const plans::PlanChoice choice,
                          plans::read_plan(text, single.graph, file));
   LEMMA_ASSIGN_OR_RETURN(plans::Program program, plans::partitioned(single.graph, choice));
@@ -247,7 +255,8 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
 struct MakeArguments {
   std::string model, cluster, mesh, output, claims, memory_limit;
   std::vector<std::string> shapes;
-  std::uint64_t hosts = 0;
+  std::uint64_t hosts = 0, microbatches = 0;
+  bool has_own_operators = false;
 };
 
 Result<clusters::Mesh> mesh_of(const clusters::Cluster& cluster, const std::string& name) {
@@ -285,7 +294,70 @@ std::string placements_text(const Graph& graph, const plans::PlanChoice& choice)
   return table.text();
 }
 
+/// The error of a plan that was made and is not proved, after lines that say why.
+tl::unexpected<Error> not_proved(const plans::Verification& verification) {
+  for (const std::string& line : verdict_lines(verification)) std::cerr << printable(line) << "\n";
+  return internal_error("the plan that was made is not proved, and not written");
+}
+
+/// What each device does of a plan.
+std::string devices_text(const plans::PlacedPlan& planned) {
+  using Align = Table::Align;
+  Table table({"rank", "operators", "busy", "bytes sent", "bytes needed"},
+              {Align::right, Align::right, Align::right, Align::right, Align::right});
+  for (std::size_t rank = 0; rank < planned.assignment.ranks; ++rank) {
+    const auto count =
+        std::count_if(planned.assignment.order.begin(), planned.assignment.order.end(),
+                      [&](const auto& placed) { return placed.rank == rank; });
+    table.add({fmt::format("{}", rank), fmt::format("{}", count),
+               duration_text(planned.simulation.busy[rank]),
+               with_prefix(planned.simulation.sent_bytes[rank]),
+               with_prefix(planned.simulation.peak_bytes[rank])});
+  }
+  return table.text();
+}
+
+/// Each operator on one device.
+Result<ExitCode> make_own(const MakeArguments& arguments, const OnnxModel& model,
+                          const clusters::Cluster& cluster, const OperatorCosts& costs) {
+  plans::OwnOperatorsRequest request;
+  request.cluster = &cluster;
+  request.costs = &costs;
+  request.ranks = cluster.devices.size();
+  request.microbatches = std::max<std::size_t>(1, arguments.microbatches);
+  request.memory_limit = arguments.memory_limit.empty()
+                             ? cluster.devices.front().memory_bytes
+                             : static_cast<double>(bytes_of(arguments.memory_limit));
+  LEMMA_ASSIGN_OR_RETURN(const plans::PlacedPlan planned,
+                         plans::place_operators(model.graph, request));
+  LEMMA_ASSIGN_OR_RETURN(const plans::RankedProgram program,
+                         plans::assigned(model.graph, planned.assignment));
+  const plans::Verification verification = plans::verify(model.graph, program.program);
+  if (verification.verdict != plans::Verdict::proved) return not_proved(verification);
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(
+      arguments.output, plans::assignment_text(model.graph, planned.assignment)));
+  if (!arguments.claims.empty())
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(arguments.claims, claims_text(verification.relations)));
+  std::cout << devices_text(planned) << "\n"
+            << printable(fmt::format(
+                   "{}: {}, {} on one device, and {} at least on {} devices (predicted for {})",
+                   planned.found_by, duration_text(planned.simulation.seconds),
+                   duration_text(planned.on_one_device), duration_text(planned.least()),
+                   planned.assignment.ranks, cluster.name))
+            << "\n"
+            << printable(
+                   fmt::format("the plan is proved to be the model, by {} claims; written to {}",
+                               proved_claims(verification.relations), arguments.output))
+            << "\n";
+  return ExitCode::done;
+}
+
 Result<ExitCode> make(const MakeArguments& arguments) {
+  if (arguments.microbatches > 0 && !arguments.has_own_operators)
+    return bad_input("--microbatches is for --own-operators");
+  if (arguments.has_own_operators && !arguments.mesh.empty())
+    return bad_input("--mesh is for plans in which all devices have parts of each operator");
   FilePlan plan;
   read_model(plan, arguments.model);
   plan.writes(arguments.output, "-o");
@@ -297,7 +369,9 @@ Result<ExitCode> make(const MakeArguments& arguments) {
       clusters::load_cluster(
           file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
   plans::PlannerRequest request;
-  LEMMA_ASSIGN_OR_RETURN(request.mesh, mesh_of(cluster, arguments.mesh));
+  if (!arguments.has_own_operators) {
+    LEMMA_ASSIGN_OR_RETURN(request.mesh, mesh_of(cluster, arguments.mesh));
+  }
   LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
   const OperatorCosts costs(priced_by_roofline(std::move(device)));
@@ -308,15 +382,12 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
+  if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs);
   LEMMA_ASSIGN_OR_RETURN(const plans::Planned planned, plans::plan_for(model.graph, request));
   LEMMA_ASSIGN_OR_RETURN(const plans::Program program,
                          plans::partitioned(model.graph, planned.choice));
   const plans::Verification verification = plans::verify(model.graph, program);
-  if (verification.verdict != plans::Verdict::proved) {
-    for (const std::string& line : verdict_lines(verification))
-      std::cerr << printable(line) << "\n";
-    return internal_error("the plan that was made is not proved, and not written");
-  }
+  if (verification.verdict != plans::Verdict::proved) return not_proved(verification);
   LEMMA_RETURN_IF_ERROR(
       write_file_atomically(arguments.output, plans::plan_text(model.graph, planned.choice)));
   if (!arguments.claims.empty())
@@ -366,6 +437,13 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--claims", arguments->claims,
                       "file for the claims that prove the plan, as rules");
+  command->add_flag("--own-operators", arguments->has_own_operators,
+                    "each operator is on one device (stages of a pipeline, branches), instead of "
+                    "a part of it on all of them");
+  command
+      ->add_option("--microbatches", arguments->microbatches,
+                   "with --own-operators: so many parts of the batch go one after the other")
+      ->check(check_positive);
   command->callback([arguments, &exit_code] {
     const auto code = make(*arguments);
     exit_code = code ? *code : report_error(code.error());

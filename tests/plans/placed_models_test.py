@@ -80,7 +80,7 @@ class Verify(Case):
 
     def test_without_samples_parts_are_found_as_well(self):
         """Beyond some number of elements nothing is computed, and only likely parts are tried."""
-        sizes = placed.PipelineSizes(stages=2, microbatches=2, batch=4096, hidden=1024)
+        sizes = placed.PipelineSizes(stages=2, microbatches=2, batch=512, hidden=1024)
         done = self.plan("verify", *self.write(*placed.pipeline(sizes)))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         done = self.plan("verify", *self.write(*placed.pipeline(sizes, "order")))
