@@ -21,13 +21,18 @@
 #include "interpreter/random.h"
 #include "interpreter/run.h"
 #include "outputs/files.h"
+#include "plans/assignment/assignment_file.h"
+#include "plans/by_rank/ranked_program.h"
 #include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
+#include "plans/lift/ranked_models.h"
 #include "plans/on_ranks/mpi_ranks.h"
 #include "plans/on_ranks/rank_program.h"
+#include "plans/on_ranks/ranked_run.h"
 #include "plans/on_ranks/thread_ranks.h"
 #include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
+#include "plans/planner/own_operators.h"
 #include "plans/planner/planner.h"
 #include "plans/relations/verification.h"
 #include "programs/shape_option.h"
@@ -56,15 +61,30 @@ Result<plans::Mesh> mesh_of(const VerifyArguments& arguments) {
 
 bool is_plan_file(const std::string& file) { return file.ends_with(".json"); }
 
-Result<plans::Program> program_of_plan(const std::string& file, const OnnxModel& single) {
+/// One program of all ranks, or one of ranks that differ.
+struct AnyProgram {
+  plans::Program same;
+  std::optional<plans::RankedProgram> ranked;
+
+  const plans::Program& program() const { return ranked ? ranked->program : same; }
+};
+
+Result<AnyProgram> program_of_plan(const std::string& file, const OnnxModel& single) {
   LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
+  if (plans::is_assignment(text)) {
+    LEMMA_ASSIGN_OR_RETURN(const plans::Assignment assignment,
+                           plans::read_assignment(text, single.graph, file));
+    LEMMA_ASSIGN_OR_RETURN(plans::RankedProgram ranked, plans::assigned(single.graph, assignment));
+    return AnyProgram{{}, std::move(ranked)};
+  }
   LEMMA_ASSIGN_OR_RETURN(const plans::PlanChoice choice,
                          plans::read_plan(text, single.graph, file));
-  return plans::partitioned(single.graph, choice);
+  LEMMA_ASSIGN_OR_RETURN(plans::Program program, plans::partitioned(single.graph, choice));
+  return AnyProgram{std::move(program), {}};
 }
 
-Result<plans::Program> program_of(const VerifyArguments& arguments, const OnnxModel& single,
-                                  const ImportOptions& reading) {
+Result<AnyProgram> program_of(const VerifyArguments& arguments, const OnnxModel& single,
+                              const ImportOptions& reading) {
   if (arguments.ranks.size() == 1 && is_plan_file(arguments.ranks[0])) {
     if (!arguments.mesh.empty() || !arguments.placements.empty())
       return bad_input("a plan says what --mesh and --place say: leave these out");
@@ -85,7 +105,13 @@ Result<plans::Program> program_of(const VerifyArguments& arguments, const OnnxMo
   LEMMA_ASSIGN_OR_RETURN(ranks.placements,
                          plans::parse_placements(arguments.placements, mesh, "--place"));
   ranks.mesh = std::move(mesh);
-  return plans::lift(single, ranks);
+  AnyProgram result;
+  if (std::any_of(models.begin(), models.end(), plans::is_ranked)) {
+    LEMMA_ASSIGN_OR_RETURN(result.ranked, plans::lift_ranked(single, ranks));
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(result.same, plans::lift(single, ranks));
+  }
+  return result;
 }
 
 std::string value_name(const Graph& graph, ValueId value) {
@@ -114,7 +140,7 @@ std::string values_text(const Graph& single, const plans::Program& program,
           claims.push_back(fmt::format("step_{}", claim));
       table.add({value_name(program.graph, value), op,
                  relation ? value_name(single, relation->single) : "-",
-                 relation ? plans::text(relation->placement, program.mesh) : "-",
+                 relation ? plans::place_text(single, program, *relation) : "-",
                  fmt::format("{}", fmt::join(claims, " "))});
     }
   }
@@ -175,7 +201,8 @@ Result<ExitCode> verify(const VerifyArguments& arguments) {
   ImportOptions reading_single;
   reading_single.shapes = shapes;
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel single, import_model(arguments.single, reading_single));
-  LEMMA_ASSIGN_OR_RETURN(const plans::Program program, program_of(arguments, single, reading));
+  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, single, reading));
+  const plans::Program& program = any.program();
   const plans::Verification verification = plans::verify(single.graph, program);
   if (!arguments.claims.empty())
     LEMMA_RETURN_IF_ERROR(
@@ -228,7 +255,8 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
 struct MakeArguments {
   std::string model, cluster, mesh, output, claims, memory_limit;
   std::vector<std::string> shapes;
-  std::uint64_t hosts = 0;
+  std::uint64_t hosts = 0, microbatches = 0;
+  bool has_own_operators = false;
 };
 
 Result<clusters::Mesh> mesh_of(const clusters::Cluster& cluster, const std::string& name) {
@@ -266,7 +294,70 @@ std::string placements_text(const Graph& graph, const plans::PlanChoice& choice)
   return table.text();
 }
 
+/// The error of a plan that was made and is not proved, after lines that say why.
+tl::unexpected<Error> not_proved(const plans::Verification& verification) {
+  for (const std::string& line : verdict_lines(verification)) std::cerr << printable(line) << "\n";
+  return internal_error("the plan that was made is not proved, and not written");
+}
+
+/// What each device does of a plan.
+std::string devices_text(const plans::PlacedPlan& planned) {
+  using Align = Table::Align;
+  Table table({"rank", "operators", "busy", "bytes sent", "bytes needed"},
+              {Align::right, Align::right, Align::right, Align::right, Align::right});
+  for (std::size_t rank = 0; rank < planned.assignment.ranks; ++rank) {
+    const auto count =
+        std::count_if(planned.assignment.order.begin(), planned.assignment.order.end(),
+                      [&](const auto& placed) { return placed.rank == rank; });
+    table.add({fmt::format("{}", rank), fmt::format("{}", count),
+               duration_text(planned.simulation.busy[rank]),
+               with_prefix(planned.simulation.sent_bytes[rank]),
+               with_prefix(planned.simulation.peak_bytes[rank])});
+  }
+  return table.text();
+}
+
+/// Each operator on one device.
+Result<ExitCode> make_own(const MakeArguments& arguments, const OnnxModel& model,
+                          const clusters::Cluster& cluster, const OperatorCosts& costs) {
+  plans::OwnOperatorsRequest request;
+  request.cluster = &cluster;
+  request.costs = &costs;
+  request.ranks = cluster.devices.size();
+  request.microbatches = std::max<std::size_t>(1, arguments.microbatches);
+  request.memory_limit = arguments.memory_limit.empty()
+                             ? cluster.devices.front().memory_bytes
+                             : static_cast<double>(bytes_of(arguments.memory_limit));
+  LEMMA_ASSIGN_OR_RETURN(const plans::PlacedPlan planned,
+                         plans::place_operators(model.graph, request));
+  LEMMA_ASSIGN_OR_RETURN(const plans::RankedProgram program,
+                         plans::assigned(model.graph, planned.assignment));
+  const plans::Verification verification = plans::verify(model.graph, program.program);
+  if (verification.verdict != plans::Verdict::proved) return not_proved(verification);
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(
+      arguments.output, plans::assignment_text(model.graph, planned.assignment)));
+  if (!arguments.claims.empty())
+    LEMMA_RETURN_IF_ERROR(
+        write_file_atomically(arguments.claims, claims_text(verification.relations)));
+  std::cout << devices_text(planned) << "\n"
+            << printable(fmt::format(
+                   "{}: {}, {} on one device, and {} at least on {} devices (predicted for {})",
+                   planned.found_by, duration_text(planned.simulation.seconds),
+                   duration_text(planned.on_one_device), duration_text(planned.least()),
+                   planned.assignment.ranks, cluster.name))
+            << "\n"
+            << printable(
+                   fmt::format("the plan is proved to be the model, by {} claims; written to {}",
+                               proved_claims(verification.relations), arguments.output))
+            << "\n";
+  return ExitCode::done;
+}
+
 Result<ExitCode> make(const MakeArguments& arguments) {
+  if (arguments.microbatches > 0 && !arguments.has_own_operators)
+    return bad_input("--microbatches is for --own-operators");
+  if (arguments.has_own_operators && !arguments.mesh.empty())
+    return bad_input("--mesh is for plans in which all devices have parts of each operator");
   FilePlan plan;
   read_model(plan, arguments.model);
   plan.writes(arguments.output, "-o");
@@ -278,7 +369,9 @@ Result<ExitCode> make(const MakeArguments& arguments) {
       clusters::load_cluster(
           file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
   plans::PlannerRequest request;
-  LEMMA_ASSIGN_OR_RETURN(request.mesh, mesh_of(cluster, arguments.mesh));
+  if (!arguments.has_own_operators) {
+    LEMMA_ASSIGN_OR_RETURN(request.mesh, mesh_of(cluster, arguments.mesh));
+  }
   LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
   const OperatorCosts costs(priced_by_roofline(std::move(device)));
@@ -289,15 +382,12 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
+  if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs);
   LEMMA_ASSIGN_OR_RETURN(const plans::Planned planned, plans::plan_for(model.graph, request));
   LEMMA_ASSIGN_OR_RETURN(const plans::Program program,
                          plans::partitioned(model.graph, planned.choice));
   const plans::Verification verification = plans::verify(model.graph, program);
-  if (verification.verdict != plans::Verdict::proved) {
-    for (const std::string& line : verdict_lines(verification))
-      std::cerr << printable(line) << "\n";
-    return internal_error("the plan that was made is not proved, and not written");
-  }
+  if (verification.verdict != plans::Verdict::proved) return not_proved(verification);
   LEMMA_RETURN_IF_ERROR(
       write_file_atomically(arguments.output, plans::plan_text(model.graph, planned.choice)));
   if (!arguments.claims.empty())
@@ -347,6 +437,13 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--claims", arguments->claims,
                       "file for the claims that prove the plan, as rules");
+  command->add_flag("--own-operators", arguments->has_own_operators,
+                    "each operator is on one device (stages of a pipeline, branches), instead of "
+                    "a part of it on all of them");
+  command
+      ->add_option("--microbatches", arguments->microbatches,
+                   "with --own-operators: so many parts of the batch go one after the other")
+      ->check(check_positive);
   command->callback([arguments, &exit_code] {
     const auto code = make(*arguments);
     exit_code = code ? *code : report_error(code.error());
@@ -420,6 +517,39 @@ struct RankResults {
   explicit RankResults(std::size_t ranks) : outputs(ranks), bytes(ranks), messages(ranks) {}
 };
 
+/// A thread for each rank; or this process is one of those that a launcher has started. Then each gives what it has to all.
+template <typename Run>
+Result<void> run_on_all(std::size_t ranks, Run& run) {
+  const std::size_t started = ranks::launch_of_environment().size;
+  if (started == 1)
+    return plans::run_as_threads(
+        ranks, [&](plans::Communicator& communicator) { return run.compute(communicator); });
+  if (started != ranks)
+    return bad_input(fmt::format("the plan is for {} ranks, but {} were started", ranks, started));
+  return plans::run_as_process(rank_module("lemma_mpi_plans.so"), ranks,
+                               [&](plans::Communicator& communicator) -> Result<void> {
+                                 LEMMA_RETURN_IF_ERROR(run.compute(communicator));
+                                 return run.share(communicator);
+                               });
+}
+
+plans::Group all_ranks(const plans::Communicator& communicator) {
+  plans::Group all(communicator.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
+/// Gives all what each has sent.
+Result<void> share_counts(RankResults& results, plans::Communicator& communicator) {
+  for (auto* counts : {&results.bytes, &results.messages}) {
+    const std::uint64_t own = (*counts)[communicator.rank()];
+    LEMMA_RETURN_IF_ERROR(communicator.all_gather(all_ranks(communicator),
+                                                  std::as_bytes(std::span(&own, 1)),
+                                                  std::as_writable_bytes(std::span(*counts))));
+  }
+  return {};
+}
+
 class PlanRun {
  public:
   PlanRun(const Graph& single, const plans::Program& program,
@@ -429,26 +559,10 @@ class PlanRun {
         inputs_(std::move(inputs)),
         results_(static_cast<std::size_t>(program.mesh.device_count())) {}
 
-  /// A thread for each rank; or this process is one of those that a launcher has started.
-  Result<void> operator()() {
-    const std::size_t ranks = results_.outputs.size();
-    const std::size_t started = ranks::launch_of_environment().size;
-    if (started == 1)
-      return plans::run_as_threads(
-          ranks, [&](plans::Communicator& communicator) { return compute(communicator); });
-    if (started != ranks)
-      return bad_input(
-          fmt::format("the plan is for {} ranks, but {} were started", ranks, started));
-    return plans::run_as_process(rank_module("lemma_mpi_plans.so"), ranks,
-                                 [&](plans::Communicator& communicator) -> Result<void> {
-                                   LEMMA_RETURN_IF_ERROR(compute(communicator));
-                                   return share(communicator);
-                                 });
-  }
+  Result<void> operator()() { return run_on_all(results_.outputs.size(), *this); }
 
   const RankResults& results() const { return results_; }
 
- private:
   Result<void> compute(plans::Communicator& communicator) {
     const std::size_t rank = communicator.rank();
     LEMMA_ASSIGN_OR_RETURN(auto own, inputs_of_rank(single_, program_, inputs_, rank));
@@ -464,14 +578,9 @@ class PlanRun {
 
   /// Gives what each process has to all.
   Result<void> share(plans::Communicator& communicator) {
-    plans::Group all(communicator.size());
-    std::iota(all.begin(), all.end(), 0U);
+    const plans::Group all = all_ranks(communicator);
     const std::size_t rank = communicator.rank();
-    for (auto* counts : {&results_.bytes, &results_.messages}) {
-      const std::uint64_t own = (*counts)[rank];
-      LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, std::as_bytes(std::span(&own, 1)),
-                                                    std::as_writable_bytes(std::span(*counts))));
-    }
+    LEMMA_RETURN_IF_ERROR(share_counts(results_, communicator));
     const std::vector<interpreter::Tensor> own = results_.outputs[rank];
     for (std::size_t i = 0; i < own.size(); ++i) {
       std::vector<std::byte> bytes(own[i].bytes().size() * all.size());
@@ -488,10 +597,83 @@ class PlanRun {
     return {};
   }
 
+ private:
   const Graph& single_;
   const plans::Program& program_;
   std::vector<interpreter::NamedTensor> inputs_;
   RankResults results_;
+};
+
+/// The same for a program in which each rank has operators of its own.
+class RankedRun {
+ public:
+  RankedRun(const Graph& single, const plans::RankedProgram& program,
+            std::vector<interpreter::NamedTensor> inputs)
+      : single_(single),
+        program_(program),
+        inputs_(std::move(inputs)),
+        results_(program.rank_count()),
+        parts_(program.outputs.size()) {}
+
+  Result<void> operator()() { return run_on_all(program_.rank_count(), *this); }
+
+  Result<void> compute(plans::Communicator& communicator) {
+    const std::size_t rank = communicator.rank();
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<plans::RankStage> stages,
+                           plans::rank_stages(program_, rank));
+    LEMMA_ASSIGN_OR_RETURN(plans::RankValueMap sources,
+                           plans::source_tensors(single_, program_, rank, inputs_));
+    LEMMA_ASSIGN_OR_RETURN(std::vector<interpreter::Tensor> outputs,
+                           plans::run_stages(program_, stages, std::move(sources),
+                                             plans::interpreter_engine(1), communicator));
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i)
+      if (program_.outputs[i].rank == rank) parts_[i] = std::move(outputs[next++]);
+    results_.bytes[rank] = communicator.bytes_sent();
+    results_.messages[rank] = communicator.messages();
+    return {};
+  }
+
+  Result<void> share(plans::Communicator& communicator) {
+    LEMMA_RETURN_IF_ERROR(share_counts(results_, communicator));
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const std::size_t owner = program_.outputs[i].rank;
+      // Behind the channels of the program.
+      const auto channel = static_cast<std::uint32_t>(program_.transfers.size() + i);
+      if (communicator.rank() == owner) {
+        for (std::size_t other = 0; other < communicator.size(); ++other)
+          if (other != owner)
+            LEMMA_RETURN_IF_ERROR(communicator.send(other, channel, parts_[i].bytes()));
+        continue;
+      }
+      const TensorType& type = program_.program.graph.type(program_.outputs[i].value);
+      parts_[i] = interpreter::Tensor::uninitialized(type.data_type, *constant_sizes(*type.shape));
+      LEMMA_RETURN_IF_ERROR(communicator.receive(owner, channel, parts_[i].writable_bytes()));
+    }
+    return {};
+  }
+
+  const RankResults& results() const { return results_; }
+
+  Result<double> difference_from_one_device() const {
+    LEMMA_ASSIGN_OR_RETURN(const auto expected, interpreter::run(single_, inputs_));
+    double difference = 0;
+    for (std::size_t i = 0; i < single_.outputs().size(); ++i) {
+      const GraphOutput& output = single_.outputs()[i];
+      LEMMA_ASSIGN_OR_RETURN(
+          const interpreter::Tensor whole,
+          plans::whole_output(program_, output.name, expected[i].type(), parts_));
+      difference = std::max(difference, largest_difference(expected[i], whole));
+    }
+    return difference;
+  }
+
+ private:
+  const Graph& single_;
+  const plans::RankedProgram& program_;
+  std::vector<interpreter::NamedTensor> inputs_;
+  RankResults results_;
+  std::vector<interpreter::Tensor> parts_;  // by RankedProgram::outputs
 };
 
 Result<double> difference_from_one_device(const Graph& single, const plans::Program& program,
@@ -527,14 +709,24 @@ Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
-  LEMMA_ASSIGN_OR_RETURN(const plans::Program program, program_of(arguments, model, {}));
+  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, model, {}));
   LEMMA_ASSIGN_OR_RETURN(const auto inputs, drawn_inputs(model.graph, arguments.seed));
-  PlanRun run(model.graph, program, inputs);
-  LEMMA_RETURN_IF_ERROR(run());
-  LEMMA_ASSIGN_OR_RETURN(const double difference,
-                         difference_from_one_device(model.graph, program, inputs, run.results()));
+  std::string exchanges;
+  double difference = 0;
+  if (any.ranked) {
+    RankedRun run(model.graph, *any.ranked, inputs);
+    LEMMA_RETURN_IF_ERROR(run());
+    LEMMA_ASSIGN_OR_RETURN(difference, run.difference_from_one_device());
+    exchanges = exchanges_text(run.results());
+  } else {
+    PlanRun run(model.graph, any.same, inputs);
+    LEMMA_RETURN_IF_ERROR(run());
+    LEMMA_ASSIGN_OR_RETURN(
+        difference, difference_from_one_device(model.graph, any.same, inputs, run.results()));
+    exchanges = exchanges_text(run.results());
+  }
   if (speaks_for_all())
-    std::cout << exchanges_text(run.results())
+    std::cout << exchanges
               << fmt::format(
                      "\nthe outputs differ from those of one device by {:.1e} of the largest "
                      "element\n",

@@ -268,6 +268,15 @@ Types exchanged(const Typing& t) {
   return {{given->data_type, std::move(shape)}};
 }
 
+/// What comes from another rank has the type that the node says.
+Types received(const Typing& t) {
+  auto shape = t.shape("shape");
+  if (!shape) return {};
+  for (const Dimension& size : *shape)
+    if (size.offset() < 0) return {};
+  return {{t.type_attribute("type", DataType::f32), std::move(*shape)}};
+}
+
 /// The types of a batch normalization; in training statistics of channels come after the result.
 Types normalized_batch(const Typing& t) {
   const TensorType* given = t.known(0);
@@ -322,7 +331,9 @@ constexpr std::array rules = {
     ResultRule{"lemma", "Broadcast", same_type},
     ResultRule{"lemma", "OwnPart", scattered},
     ResultRule{"lemma", "Permute", same_type},
+    ResultRule{"lemma", "Recv", received},
     ResultRule{"lemma", "ReduceScatter", scattered},
+    ResultRule{"lemma", "Send", same_type},
 };
 
 }  // namespace

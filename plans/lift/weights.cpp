@@ -53,6 +53,33 @@ bool is_part(const Constant& part, const Constant& whole, const std::vector<std:
   return true;
 }
 
+/// So many places of a block in a tensor are looked at.
+constexpr std::int64_t most_places = 1 << 20;
+
+/// Where a block that some rank has begins in a tensor.
+std::optional<std::vector<std::int64_t>> begin_of_block(const Constant& block,
+                                                        const Constant& whole) {
+  const std::vector<std::int64_t> sizes = sizes_of(block), all = sizes_of(whole);
+  if (sizes.size() != all.size()) return std::nullopt;
+  std::int64_t places = 1;
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    if (sizes[axis] > all[axis]) return std::nullopt;
+    places *= all[axis] - sizes[axis] + 1;
+    if (places > most_places) return std::nullopt;
+  }
+  std::vector<std::int64_t> begin(sizes.size(), 0);
+  for (std::int64_t place = 0; place < places; ++place) {
+    std::int64_t rest = place;
+    for (std::size_t axis = sizes.size(); axis-- > 0;) {
+      const std::int64_t count = all[axis] - sizes[axis] + 1;
+      begin[axis] = rest % count;
+      rest /= count;
+    }
+    if (is_part(block, whole, begin)) return begin;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Weights::Weights(const Graph& single, const Mesh& mesh) : mesh_(mesh) {
@@ -79,6 +106,24 @@ std::optional<PlacedWeight> Weights::find(const std::string& name,
                                        sizes_of(*candidate.contents)));
         if (fits) return PlacedWeight{candidate.value, placement};
       }
+    }
+  return std::nullopt;
+}
+
+std::optional<WeightWindow> Weights::find_window(const std::string& name,
+                                                 const Constant& contents) const {
+  for (const bool same_name : {true, false})
+    for (const Candidate& candidate : candidates_) {
+      if ((candidate.name == name) != same_name || contents.is_symbolic() ||
+          candidate.contents->type().data_type != contents.type().data_type)
+        continue;
+      const auto begin = begin_of_block(contents, *candidate.contents);
+      if (!begin) continue;
+      const std::vector<std::int64_t> sizes = sizes_of(contents);
+      Window window;
+      for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+        window.push_back({(*begin)[axis], sizes[axis]});
+      return WeightWindow{candidate.value, normalized(window, sizes_of(*candidate.contents))};
     }
   return std::nullopt;
 }

@@ -8,12 +8,19 @@
 
 #include "ir/graph.h"
 #include "plans/placement/placement.h"
+#include "plans/placement/window.h"
 
 namespace lemma::plans {
 
 struct PlacedWeight {
   ValueId single;
   Placement placement;
+};
+
+/// A part of a constant of the single-device graph.
+struct WeightWindow {
+  ValueId single;
+  Window window;
 };
 
 class Weights {
@@ -23,6 +30,8 @@ class Weights {
   /// The constant of the single-device graph that the ranks have, by contents; one of that name if there are several.
   std::optional<PlacedWeight> find(const std::string& name,
                                    const std::vector<const Constant*>& ranks) const;
+  /// The constant that a rank has all or any block of, likewise.
+  std::optional<WeightWindow> find_window(const std::string& name, const Constant& contents) const;
 
  private:
   struct Candidate {

@@ -35,6 +35,14 @@ class Communicator {
   virtual Result<void> shift(const Group& group, std::size_t to, std::size_t from,
                              std::span<const std::byte> sent, std::span<std::byte> received) = 0;
 
+  /// Gives a copy of the bytes to one rank, and does not wait for it. Messages with the same channel from one rank to another
+  /// arrive in the order in which they were sent.
+  virtual Result<void> send(std::size_t to, std::uint32_t channel,
+                            std::span<const std::byte> sent) = 0;
+  /// Waits for a message of as many bytes.
+  virtual Result<void> receive(std::size_t from, std::uint32_t channel,
+                               std::span<std::byte> received) = 0;
+
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t messages() const { return messages_; }
 

@@ -355,6 +355,12 @@ class Exchanging {
 
 }  // namespace
 
+Result<Tensor> exchange_on_group(const Exchange& exchange, const Group& group,
+                                 std::size_t axes_in_front, Communicator& communicator,
+                                 const Tensor& own) {
+  return Exchanging(exchange, group, axes_in_front, communicator)(own);
+}
+
 Result<RankProgram> rank_program(const Program& program, std::size_t rank) {
   return Builder(program, rank)();
 }

@@ -38,6 +38,12 @@ struct RankProgram {
 /// The program of one rank; the last axis of the mesh is the fastest.
 Result<RankProgram> rank_program(const Program& program, std::size_t rank);
 
+/// What a rank gets of a collective of a group; tensors have so many axes of devices in front on which the exchange's
+/// attributes count.
+Result<interpreter::Tensor> exchange_on_group(const Exchange& exchange, const Group& group,
+                                              std::size_t axes_in_front, Communicator& communicator,
+                                              const interpreter::Tensor& own);
+
 /// What runs the graph of a stage.
 using StageEngine = std::function<Result<std::vector<interpreter::Tensor>>(
     std::size_t stage, const Graph& graph, std::span<const interpreter::NamedTensor> inputs)>;

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <tuple>
 
 namespace lemma::plans {
 
 namespace {
 
-/// What the threads share: for each group a place where all meet.
+/// What the threads share: for each group a place where all meet, and the messages that are on their way.
 class Meetings {
  public:
   /// Enters what a rank sends, and waits until all of the group have done so. Nothing: an error has ended the run.
@@ -30,6 +32,25 @@ class Meetings {
   bool leave(const Group& group) {
     std::unique_lock lock(mutex_);
     return wait(lock, meetings_[group], group.size());
+  }
+
+  void post(std::size_t from, std::size_t to, std::uint32_t channel,
+            std::span<const std::byte> sent) {
+    const std::lock_guard lock(mutex_);
+    messages_[{from, to, channel}].emplace_back(sent.begin(), sent.end());
+    changed_.notify_all();
+  }
+
+  /// Waits for a message. Nothing: an error has ended the run before one came.
+  std::optional<std::vector<std::byte>> fetch(std::size_t from, std::size_t to,
+                                              std::uint32_t channel) {
+    std::unique_lock lock(mutex_);
+    std::deque<std::vector<std::byte>>& waiting = messages_[{from, to, channel}];
+    changed_.wait(lock, [&] { return is_ended_ || !waiting.empty(); });
+    if (waiting.empty()) return std::nullopt;
+    std::vector<std::byte> message = std::move(waiting.front());
+    waiting.pop_front();
+    return message;
   }
 
   void end() {
@@ -59,6 +80,9 @@ class Meetings {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Group, Meeting> meetings_;
+  /// By sender, receiver and channel.
+  std::map<std::tuple<std::size_t, std::size_t, std::uint32_t>, std::deque<std::vector<std::byte>>>
+      messages_;
   bool is_ended_ = false;
 };
 
@@ -95,6 +119,23 @@ class ThreadRank : public Communicator {
     return exchange(group, sent, [&](const auto& all) {
       if (from < size_) copy(all[place_in(group, from)], received);
     });
+  }
+
+  Result<void> send(std::size_t to, std::uint32_t channel,
+                    std::span<const std::byte> sent) override {
+    if (to != rank_) count(1, sent.size());
+    meetings_.post(rank_, to, channel, sent);
+    return {};
+  }
+
+  Result<void> receive(std::size_t from, std::uint32_t channel,
+                       std::span<std::byte> received) override {
+    const auto message = meetings_.fetch(from, rank_, channel);
+    if (!message) return unsupported("another rank has ended");
+    if (message->size() != received.size())
+      return internal_error("a message has another size than its receiver expects");
+    copy(*message, received);
+    return {};
   }
 
  private:

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "plans/partition/value_names.h"
+
 namespace lemma::plans {
 
 namespace {
@@ -50,42 +52,6 @@ Json json_of(const std::vector<Placement>& placements) {
   for (const Placement& placement : placements) result.push_back(json_of(placement));
   return result;
 }
-
-/// The name of a value where it is the only one of that name; otherwise its place in the graph.
-class Names {
- public:
-  explicit Names(const Graph& graph) : graph_(graph) {
-    for (const NodeId id : graph.live_nodes()) {
-      const Node& node = graph.node(id);
-      for (std::uint32_t i = 0; i < node.output_count; ++i) ++uses_[given(node.output(i))];
-    }
-    for (const NodeId id : graph.live_nodes()) {
-      const Node& node = graph.node(id);
-      for (std::uint32_t i = 0; i < node.output_count; ++i)
-        values_.emplace(of(node.output(i)), node.output(i));
-    }
-  }
-
-  std::string of(ValueId value) const {
-    const std::string name = given(value);
-    return name.empty() || uses_.at(name) > 1 ? fmt::format("value {}", value.v) : name;
-  }
-  std::optional<ValueId> value(const std::string& name) const {
-    const auto place = values_.find(name);
-    if (place == values_.end()) return std::nullopt;
-    return place->second;
-  }
-
- private:
-  std::string given(ValueId value) const {
-    const Node& node = graph_.node(graph_.producer(value));
-    return node.kind == NodeKind::input ? graph_.input_name(node) : graph_.suggested_name(value);
-  }
-
-  const Graph& graph_;
-  std::map<std::string, int> uses_;
-  std::map<std::string, ValueId> values_;
-};
 
 class Reader {
  public:

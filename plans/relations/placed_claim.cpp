@@ -93,6 +93,7 @@ class Sides {
       wholes_[relation.single] = whole;
     }
     LEMMA_ASSIGN_OR_RETURN(placed_[leaf], place(graph_, whole, relation.placement, program_.mesh));
+    LEMMA_ASSIGN_OR_RETURN(placed_[leaf], cut(graph_, placed_[leaf], relation.window));
     return {};
   }
 
@@ -199,8 +200,9 @@ Result<std::vector<Claim>> placed_claims(const Graph& single, const Program& pro
   LEMMA_ASSIGN_OR_RETURN(const ValueId value, sides.of_program(supposed.value));
   std::vector<Claim> claims;
   if (!is_partial(supposed.placement)) {
-    LEMMA_ASSIGN_OR_RETURN(const ValueId placed,
+    LEMMA_ASSIGN_OR_RETURN(ValueId placed,
                            place(sides.graph(), whole, supposed.placement, program.mesh));
+    LEMMA_ASSIGN_OR_RETURN(placed, cut(sides.graph(), placed, supposed.window));
     LEMMA_ASSIGN_OR_RETURN(Claim claim, finished(sides.graph(), placed, value));
     claims.push_back(std::move(claim));
     return claims;

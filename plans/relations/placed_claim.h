@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "plans/placement/window.h"
 #include "plans/program.h"
 #include "plans/relations/claim.h"
 
@@ -24,6 +25,7 @@ struct SupposedRelation {
   ValueId value;   // of the program
   ValueId single;  // of the single-device graph
   Placement placement;
+  Window window;  // on a mesh without axes
 };
 
 /// One claim, or for a partial value that is replicated along another axis of the mesh one more for each such axis. An

@@ -15,6 +15,8 @@ namespace {
 /// How far behind related values claims look for the value of the single-device graph, in operators.
 constexpr std::size_t most_operators_between = 16;
 constexpr std::size_t most_candidates = 24;
+/// Parts of a value that are looked at where no samples tell which one it may be.
+constexpr std::size_t most_windows = 16;
 /// So many claims that are not proved, and none that is between them, are the sign of a program that is wrong: from then
 /// on only values whose operands are all related are looked at.
 constexpr std::size_t most_failures_in_a_row = 40;
@@ -51,7 +53,7 @@ class Search {
 
   Relations operator()() && {
     for (const ProgramInput& input : program_.inputs)
-      result_.of[input.value.v] = Relation{input.single, input.placement, {}};
+      result_.of[input.value.v] = Relation{input.single, input.placement, {}, {}};
     for (const NodeId id : program_.graph.live_nodes()) {
       const Node& node = program_.graph.node(id);
       if (node.kind != NodeKind::operation) continue;
@@ -66,7 +68,7 @@ class Search {
     const Leaves leaves = leaves_of(program_.graph, result_.of, value);
     if (leaves.related.empty() || leaves.is_too_large) return;
     if (const auto same = copied_everywhere(node, value)) {
-      result_.of[value.v] = Relation{*same, replicated(program_.mesh), {}};
+      result_.of[value.v] = Relation{*same, replicated(program_.mesh), {}, {}};
       return;
     }
     if (failures_in_a_row_ >= most_failures_in_a_row && !reads_related_only(node)) return;
@@ -78,15 +80,23 @@ class Search {
     }
   }
 
+  /// What the devices of a mesh compute by a node, or the one device of a mesh without axes.
+  std::optional<OperatorId> local_operator(const Node& node) const {
+    const OperatorRecord& op = program_.graph.op(node);
+    if (made_operators::is_per_device(op)) return made_operators::local_operator(op);
+    if (program_.mesh.rank() == 0) return node.op;
+    return std::nullopt;
+  }
+
   /// Copies of an operator whose operands are the same on all devices give what it gives: that is the definition of copies.
   std::optional<ValueId> copied_everywhere(const Node& node, ValueId value) const {
-    const OperatorRecord& op = program_.graph.op(node);
-    if (!made_operators::is_per_device(op)) return std::nullopt;
+    const auto local_op = local_operator(node);
+    if (!local_op) return std::nullopt;
     for (const ValueId operand : node.inputs)
-      if (!operand.is_none() && (!result_.of[operand.v] ||
+      if (!operand.is_none() && (!result_.of[operand.v] || !result_.of[operand.v]->window.empty() ||
                                  !(result_.of[operand.v]->placement == replicated(program_.mesh))))
         return std::nullopt;
-    const OperatorId local = made_operators::local_operator(op);
+    const OperatorId local = *local_op;
     const Attributes attributes = made_operators::local_attributes_of(node.attributes);
     for (const ValueId operand : node.inputs) {
       if (operand.is_none()) continue;
@@ -110,21 +120,64 @@ class Search {
          placements_between(*whole.shape, local, program_.mesh, reductions(node, leaves))) {
       if (!is_possible(node, leaves, placement)) continue;
       if (samples_ && !samples_->may_be(value, candidate, placement)) continue;
-      const auto asked =
-          placed_claims(single_, program_, result_.of, leaves, {value, candidate, placement});
-      if (!asked) continue;
-      std::vector<std::size_t> proved;
-      for (const Claim& claim : *asked) {
-        const auto number = claims_.ask(claim);
-        failures_in_a_row_ = number ? 0 : failures_in_a_row_ + 1;
-        if (!number) break;
-        proved.push_back(*number);
-      }
-      if (proved.size() < asked->size()) continue;
-      result_.of[value.v] = Relation{candidate, placement, std::move(proved)};
-      return true;
+      if (is_proved(leaves, {value, candidate, placement, {}})) return true;
     }
-    return false;
+    if (rank > 0) return false;
+    const std::vector<Window> parts = windows(leaves, value, candidate);
+    return std::any_of(parts.begin(), parts.end(), [&](const Window& window) {
+      return is_proved(leaves, {value, candidate, {}, window});
+    });
+  }
+
+  bool is_proved(const Leaves& leaves, const SupposedRelation& supposed) {
+    const auto asked = placed_claims(single_, program_, result_.of, leaves, supposed);
+    if (!asked) return false;
+    std::vector<std::size_t> proved;
+    for (const Claim& claim : *asked) {
+      const auto number = claims_.ask(claim);
+      failures_in_a_row_ = number ? 0 : failures_in_a_row_ + 1;
+      if (!number) return false;
+      proved.push_back(*number);
+    }
+    result_.of[supposed.value.v] =
+        Relation{supposed.single, supposed.placement, supposed.window, std::move(proved)};
+    return true;
+  }
+
+  /// The parts of a single-device value, smaller than all of it, that a value may be.
+  std::vector<Window> windows(const Leaves& leaves, ValueId value, ValueId candidate) const {
+    const auto local = constant_sizes(*program_.graph.type(value).shape),
+               whole = constant_sizes(*single_.type(candidate).shape);
+    if (!local || !whole || local->size() != whole->size() || *local == *whole) return {};
+    for (std::size_t axis = 0; axis < local->size(); ++axis)
+      if ((*local)[axis] > (*whole)[axis]) return {};
+    if (samples_)
+      if (auto windows = samples_->windows(value, candidate)) return *windows;
+    return likely_windows(leaves, *local, *whole);
+  }
+
+  /// Equal parts, and those that begin where operands begin: along each axis alone.
+  std::vector<Window> likely_windows(const Leaves& leaves, const std::vector<std::int64_t>& local,
+                                     const std::vector<std::int64_t>& whole) const {
+    std::vector<Window> result = {{}};
+    for (std::size_t axis = 0; axis < local.size(); ++axis) {
+      std::set<std::int64_t> begins = {0};
+      if (local[axis] > 0 && local[axis] < whole[axis]) {
+        for (const ValueId leaf : leaves.related)
+          for (const Interval& interval : result_.of[leaf.v]->window) begins.insert(interval.begin);
+        for (std::int64_t begin = 0; begin < whole[axis]; begin += local[axis])
+          begins.insert(begin);
+      }
+      std::vector<Window> longer;
+      for (const Window& window : result)
+        for (const std::int64_t begin : begins) {
+          if (begin + local[axis] > whole[axis] || longer.size() >= most_windows) continue;
+          longer.push_back(window);
+          longer.back().push_back({begin, local[axis]});
+        }
+      result = std::move(longer);
+    }
+    return result;
   }
 
   bool reads_related_only(const Node& node) const {
@@ -163,14 +216,12 @@ class Search {
   /// what is computed from these alone.
   std::vector<ValueId> candidates(const Node& node, ValueId value, const Leaves& leaves) const {
     std::vector<ValueId> result;
-    const OperatorRecord& op = program_.graph.op(node);
     const std::uint32_t output = program_.graph.output_index(value);
-    if (made_operators::is_per_device(op)) {
-      const OperatorId local = made_operators::local_operator(op);
+    if (const auto local = local_operator(node)) {
       for (const ValueId leaf : leaves.related)
         for (const NodeId reader : readers_[result_.of[leaf.v]->single.v]) {
           const Node& other = single_.node(reader);
-          if (other.kind == NodeKind::operation && other.op == local &&
+          if (other.kind == NodeKind::operation && other.op == *local &&
               output < other.output_count && reads_the_same(node, other))
             result.push_back(other.output(output));
         }

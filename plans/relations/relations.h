@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plans/placement/placement.h"
+#include "plans/placement/window.h"
 #include "plans/program.h"
 #include "plans/relations/claim.h"
 
@@ -19,6 +20,7 @@ namespace lemma::plans {
 struct Relation {
   ValueId single;  // of the single-device graph
   Placement placement;
+  Window window;                    // on a mesh without axes: the part that it is
   std::vector<std::size_t> claims;  // that prove it, in Relations::claims
 };
 

@@ -117,6 +117,68 @@ std::optional<Tensor> computed(const Graph& graph, const Tensor& input) {
   return std::move(result->front());
 }
 
+/// Places of one tensor in another at which their elements are alike, up to some number of places.
+class Places {
+ public:
+  Places(const Tensor& part, const Tensor& whole)
+      : sizes_(part.sizes()), all_(whole.sizes()), part_(part.reals()), whole_(whole.reals()) {
+    for (const double value : part_)
+      if (std::isfinite(value)) largest_ = std::max(largest_, std::abs(value));
+  }
+
+  std::vector<Window> operator()() && {
+    begin_.assign(sizes_.size(), 0);
+    enter(0);
+    return std::move(windows_);
+  }
+
+ private:
+  static constexpr std::size_t most_windows = 8;
+
+  void enter(std::size_t axis) {
+    if (windows_.size() == most_windows) return;
+    if (axis == sizes_.size()) {
+      if (is_alike()) add();
+      return;
+    }
+    for (begin_[axis] = 0; begin_[axis] + sizes_[axis] <= all_[axis]; ++begin_[axis])
+      enter(axis + 1);
+    begin_[axis] = 0;
+  }
+
+  bool is_alike() const {
+    std::vector<std::int64_t> index(sizes_.size(), 0);
+    for (const double expected : part_) {
+      std::size_t from = 0;
+      for (std::size_t axis = 0; axis < sizes_.size(); ++axis)
+        from = from * static_cast<std::size_t>(all_[axis]) +
+               static_cast<std::size_t>(begin_[axis] + index[axis]);
+      const double value = whole_[from];
+      const bool is_same =
+          std::isnan(value) || value == expected || std::abs(value - expected) <= 1e-6 * largest_;
+      if (!is_same) return false;
+      for (std::size_t axis = sizes_.size(); axis-- > 0;) {
+        if (++index[axis] < sizes_[axis]) break;
+        index[axis] = 0;
+      }
+    }
+    return true;
+  }
+
+  void add() {
+    Window window;
+    for (std::size_t axis = 0; axis < sizes_.size(); ++axis)
+      window.push_back({begin_[axis], sizes_[axis]});
+    windows_.push_back(std::move(window));
+  }
+
+  interpreter::Sizes sizes_, all_;
+  std::vector<double> part_, whole_;
+  double largest_ = 1;
+  std::vector<std::int64_t> begin_;
+  std::vector<Window> windows_;
+};
+
 }  // namespace
 
 std::optional<Samples> Samples::compute(const Graph& single, const Program& program) {
@@ -160,6 +222,12 @@ bool Samples::may_be(ValueId value, ValueId single, const Placement& placement) 
   if (!output || !graph.add_output("y", *output)) return false;
   const auto result = computed(graph, partial ? *distributed : *whole);
   return !result || are_close(partial ? *whole : *result, partial ? *result : *distributed);
+}
+
+std::optional<std::vector<Window>> Samples::windows(ValueId value, ValueId single) const {
+  const auto &whole = single_[single.v], &part = program_[value.v];
+  if (!whole || !part) return std::nullopt;
+  return Places(*part, *whole)();
 }
 
 }  // namespace lemma::plans

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "interpreter/tensor.h"
+#include "plans/placement/window.h"
 #include "plans/program.h"
 
 namespace lemma::plans {
@@ -18,6 +19,10 @@ class Samples {
 
   /// Whether what devices have may be that value, placed so; true if that cannot be told.
   bool may_be(ValueId value, ValueId single, const Placement& placement) const;
+
+  /// The parts of a single-device value, smaller than all of it, that a value of a program on a mesh without axes may be.
+  /// Nothing if that cannot be told.
+  std::optional<std::vector<Window>> windows(ValueId value, ValueId single) const;
 
  private:
   explicit Samples(Mesh mesh) : mesh_(std::move(mesh)) {}

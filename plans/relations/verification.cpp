@@ -28,7 +28,9 @@ std::string named(const Graph& graph, ValueId value) {
 bool is_satisfied(const Graph& single, const Program& program, const Relations& relations,
                   std::size_t output) {
   const auto& relation = relations.of[program.graph.outputs()[output].value.v];
-  if (!relation || !(relation->placement == program.outputs[output].placement)) return false;
+  if (!relation || !relation->window.empty() ||
+      !(relation->placement == program.outputs[output].placement))
+    return false;
   const auto wanted =
       std::find_if(single.outputs().begin(), single.outputs().end(),
                    [&](const GraphOutput& o) { return o.name == program.outputs[output].name; });
@@ -41,7 +43,7 @@ std::string described(const Graph& single, const Program& program, const Relatio
   const std::string name = named(program.graph, operand);
   if (!relation) return fmt::format("{}: no value of the single-device model", name);
   return fmt::format("{}: {} of the single-device model, {}", name, named(single, relation->single),
-                     text(relation->placement, program.mesh));
+                     place_text(single, program, *relation));
 }
 
 /// Values behind which a related one stands are of no interest: what is computed from them is right.
@@ -90,6 +92,13 @@ std::optional<Divergence> divergence(const Graph& single, const Program& program
 }
 
 }  // namespace
+
+std::string place_text(const Graph& single, const Program& program, const Relation& relation) {
+  if (program.mesh.rank() > 0) return text(relation.placement, program.mesh);
+  const auto& shape = single.type(relation.single).shape;
+  const auto sizes = shape ? constant_sizes(*shape) : std::nullopt;
+  return sizes ? text(relation.window, *sizes) : "all";
+}
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {

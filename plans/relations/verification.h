@@ -31,6 +31,9 @@ struct Verification {
   std::size_t for_defined_inputs = 0;
 };
 
+/// Where the value that a relation is of stands: on the devices of a mesh, or in the single-device value.
+std::string place_text(const Graph& single, const Program& program, const Relation& relation);
+
 /// Proved: every output of the program is that of the single-device graph, placed as the program says, for all inputs.
 /// Refuted: on some inputs they differ.
 Verification verify(const Graph& single, const Program& program);

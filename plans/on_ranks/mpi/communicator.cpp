@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <cstdio>
+#include <list>
 #include <map>
 
 #include "plans/on_ranks/mpi_ranks.h"
@@ -53,9 +54,61 @@ class MpiRank : public Communicator {
                                 MPI_STATUS_IGNORE));
   }
 
-  void close() { MPI_Finalize(); }
+  Result<void> send(std::size_t to, std::uint32_t channel,
+                    std::span<const std::byte> sent) override {
+    if (to != rank()) count(1, sent.size());
+    if (sent.size() > INT_MAX) return unsupported("a message has more than 2 GB");
+    LEMMA_ASSIGN_OR_RETURN(const int message_tag, tag_of(channel));
+    forget_delivered();
+    Sending& sending = sendings_.emplace_back();
+    sending.bytes.assign(sent.begin(), sent.end());
+    return checked(MPI_Isend(sending.bytes.data(), static_cast<int>(sent.size()), MPI_BYTE,
+                             static_cast<int>(to), message_tag, MPI_COMM_WORLD, &sending.request));
+  }
+
+  Result<void> receive(std::size_t from, std::uint32_t channel,
+                       std::span<std::byte> received) override {
+    if (received.size() > INT_MAX) return unsupported("a message has more than 2 GB");
+    LEMMA_ASSIGN_OR_RETURN(const int message_tag, tag_of(channel));
+    MPI_Status status;
+    LEMMA_RETURN_IF_ERROR(
+        checked(MPI_Recv(received.data(), static_cast<int>(received.size()), MPI_BYTE,
+                         static_cast<int>(from), message_tag, MPI_COMM_WORLD, &status)));
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    if (static_cast<std::size_t>(count) != received.size())
+      return internal_error("a message has another size than its receiver expects");
+    return {};
+  }
+
+  void close() {
+    for (Sending& sending : sendings_) MPI_Wait(&sending.request, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+  }
 
  private:
+  /// A message that is on its way: its bytes stay until it is delivered.
+  struct Sending {
+    std::vector<std::byte> bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  void forget_delivered() {
+    std::erase_if(sendings_, [](Sending& sending) {
+      int is_done = 0;
+      MPI_Test(&sending.request, &is_done, MPI_STATUS_IGNORE);
+      return is_done != 0;
+    });
+  }
+
+  /// Every MPI knows tags up to 32767.
+  static constexpr int first_tag = 16, most_channels = 32767 - first_tag;
+  static Result<int> tag_of(std::uint32_t channel) {
+    if (channel >= most_channels)
+      return unsupported("a program has more channels than MPI has tags for");
+    return first_tag + static_cast<int>(channel);
+  }
+
   /// So many bytes as a number of elements that MPI can count.
   struct Unit {
     explicit Unit(std::size_t bytes) : count(static_cast<int>(bytes)) {
@@ -102,6 +155,7 @@ class MpiRank : public Communicator {
   int rank_ = 0, size_ = 1;
   MPI_Group world_ = MPI_GROUP_NULL;
   std::map<Group, MPI_Comm> communicators_;
+  std::list<Sending> sendings_;
 };
 
 }  // namespace

@@ -1,0 +1,63 @@
+#pragma once
+// How long a program of ranks takes, and what it needs: predicted step by step, with the costs of operators on one device and the
+// links of a cluster.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "costmodel/operator_costs.h"
+#include "plans/by_rank/ranked_program.h"
+#include "plans/clusters/cluster.h"
+
+namespace lemma::plans {
+
+/// What a message takes between two devices, along the path with the least latency.
+class Paths {
+ public:
+  explicit Paths(const clusters::Cluster& cluster);
+
+  double latency(std::size_t from, std::size_t to) const { return at(from, to).latency; }
+  double seconds_per_byte(std::size_t from, std::size_t to) const {
+    return at(from, to).seconds_per_byte;
+  }
+  double seconds(std::size_t from, std::size_t to, double bytes) const {
+    return from == to ? 0 : latency(from, to) + bytes * seconds_per_byte(from, to);
+  }
+
+ private:
+  struct Path {
+    double latency = 0, seconds_per_byte = 0;
+  };
+  const Path& at(std::size_t from, std::size_t to) const { return paths_[from * devices_ + to]; }
+
+  std::size_t devices_;
+  std::vector<Path> paths_;
+};
+
+/// Seconds of single operators on one device; equal ones are priced once.
+class NodePrices {
+ public:
+  explicit NodePrices(const OperatorCosts& costs) : costs_(costs) {}
+
+  /// Of an operation with these attributes and types of operands (undefined for absent ones).
+  double operator()(const Node& node, const Attributes& attributes,
+                    const std::vector<TensorType>& operands);
+
+ private:
+  const OperatorCosts& costs_;
+  std::map<std::string, double> known_;
+};
+
+struct Simulation {
+  double seconds = 0;
+  std::vector<double> busy;        // seconds of computing, by rank
+  std::vector<double> sent_bytes;  // by rank
+  std::vector<double> peak_bytes;  // inputs, weights and values that are read later, by rank
+};
+
+/// A rank does one step after the other. A message leaves when the sender has it and its port is free, and the sender goes on;
+/// the port of the receiver takes one message at a time. An exchange begins when all of the group are there.
+Result<Simulation> simulate(const RankedProgram& program, const Paths& paths, NodePrices& prices);
+
+}  // namespace lemma::plans
