@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 
@@ -15,23 +12,17 @@
 #include "cli/file_plan.h"
 #include "cli/memory_limit.h"
 #include "cli/number_check.h"
-#include "cli/rank_job.h"
+#include "cli/plan_program.h"
 #include "costmodel/device.h"
 #include "frontend_onnx/import.h"
-#include "interpreter/random.h"
-#include "interpreter/run.h"
 #include "outputs/files.h"
 #include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
-#include "plans/on_ranks/mpi_ranks.h"
-#include "plans/on_ranks/rank_program.h"
-#include "plans/on_ranks/thread_ranks.h"
 #include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
 #include "plans/planner/planner.h"
 #include "plans/relations/verification.h"
 #include "programs/shape_option.h"
-#include "ranks/launcher.h"
 #include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "targets/data_files.h"
@@ -40,35 +31,43 @@ namespace lemma {
 
 namespace {
 
-/// A run of reals over devices rounds in another order than on one.
-constexpr double most_difference = 1e-3;
-
-struct VerifyArguments {
-  std::string single, mesh, claims;
-  std::vector<std::string> ranks, placements, shapes;
-  bool lists_values = false;
-};
-
-Result<plans::Mesh> mesh_of(const VerifyArguments& arguments) {
+Result<plans::Mesh> mesh_of(const PlanArguments& arguments) {
   if (!arguments.mesh.empty()) return plans::parse_mesh(arguments.mesh);
   return plans::Mesh{{{"devices", static_cast<std::int64_t>(arguments.ranks.size())}}};
 }
 
 bool is_plan_file(const std::string& file) { return file.ends_with(".json"); }
 
-Result<plans::Program> program_of_plan(const std::string& file, const OnnxModel& single) {
+/// Places what a step of training gives of its state as the next step reads it.
+void keep_state(const Graph& single, plans::PlanChoice& choice) {
+  for (const NodeId id : single.inputs()) {
+    const Node& node = single.node(id);
+    const std::string next = single.input_name(node) + std::string(next_state);
+    const auto placed = choice.sources.find(node.output());
+    if (placed == choice.sources.end())
+      choice.outputs.erase(next);
+    else if (std::any_of(single.outputs().begin(), single.outputs().end(),
+                         [&](const GraphOutput& output) { return output.name == next; }))
+      choice.outputs[next] = placed->second;
+  }
+}
+
+Result<plans::Program> program_of_plan(const std::string& file, const OnnxModel& single,
+                                       bool keeps_state) {
   LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
-  LEMMA_ASSIGN_OR_RETURN(const plans::PlanChoice choice,
-                         plans::read_plan(text, single.graph, file));
+  LEMMA_ASSIGN_OR_RETURN(plans::PlanChoice choice, plans::read_plan(text, single.graph, file));
+  if (keeps_state) keep_state(single.graph, choice);
   return plans::partitioned(single.graph, choice);
 }
 
-Result<plans::Program> program_of(const VerifyArguments& arguments, const OnnxModel& single,
+}  // namespace
+
+Result<plans::Program> program_of(const PlanArguments& arguments, const OnnxModel& single,
                                   const ImportOptions& reading) {
   if (arguments.ranks.size() == 1 && is_plan_file(arguments.ranks[0])) {
     if (!arguments.mesh.empty() || !arguments.placements.empty())
       return bad_input("a plan says what --mesh and --place say: leave these out");
-    return program_of_plan(arguments.ranks[0], single);
+    return program_of_plan(arguments.ranks[0], single, arguments.keeps_state);
   }
   LEMMA_ASSIGN_OR_RETURN(plans::Mesh mesh, mesh_of(arguments));
   std::vector<OnnxModel> models;
@@ -87,6 +86,8 @@ Result<plans::Program> program_of(const VerifyArguments& arguments, const OnnxMo
   ranks.mesh = std::move(mesh);
   return plans::lift(single, ranks);
 }
+
+namespace {
 
 std::string value_name(const Graph& graph, ValueId value) {
   const Node& node = graph.node(graph.producer(value));
@@ -155,7 +156,9 @@ std::vector<std::string> verdict_lines(const plans::Verification& verification) 
   return lines;
 }
 
-void add_files(FilePlan& plan, const VerifyArguments& arguments) {
+}  // namespace
+
+void add_program_files(FilePlan& plan, const PlanArguments& arguments) {
   read_model(plan, arguments.single);
   for (const std::string& rank : arguments.ranks) {
     if (is_plan_file(rank))
@@ -165,9 +168,11 @@ void add_files(FilePlan& plan, const VerifyArguments& arguments) {
   }
 }
 
-Result<ExitCode> verify(const VerifyArguments& arguments) {
+namespace {
+
+Result<ExitCode> verify(const PlanArguments& arguments) {
   FilePlan plan;
-  add_files(plan, arguments);
+  add_program_files(plan, arguments);
   plan.writes(arguments.claims, "--claims");
   LEMMA_RETURN_IF_ERROR(plan.check());
   ImportOptions reading;
@@ -191,7 +196,9 @@ Result<ExitCode> verify(const VerifyArguments& arguments) {
   return ExitCode::some_models_failed;
 }
 
-void add_program_options(CLI::App& command, VerifyArguments& arguments) {
+}  // namespace
+
+void add_program_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("single", arguments.single, "ONNX file of the single-device model")
       ->required();
   command
@@ -209,11 +216,13 @@ void add_program_options(CLI::App& command, VerifyArguments& arguments) {
                      "repeated)");
 }
 
+namespace {
+
 void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
   auto* command = plan_command.add_subcommand(
       "verify",
       "prove that the models of ranks, or a plan, compute what a single-device model computes");
-  auto arguments = std::make_shared<VerifyArguments>();
+  auto arguments = std::make_shared<PlanArguments>();
   add_program_options(*command, *arguments);
   command->add_option("--claims", arguments->claims,
                       "file for the claims that were proved, as rules");
@@ -353,215 +362,6 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
   });
 }
 
-struct RunPlanArguments : VerifyArguments {
-  std::uint64_t seed = 0;
-};
-
-/// Random inputs of the model, by name.
-Result<std::vector<interpreter::NamedTensor>> drawn_inputs(const Graph& graph, std::uint64_t seed) {
-  std::vector<interpreter::NamedTensor> inputs;
-  for (const NodeId id : graph.inputs()) {
-    const Node& node = graph.node(id);
-    const TensorType& type = graph.type(node.output());
-    const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
-    const std::string& name = graph.input_name(node);
-    if (!sizes)
-      return bad_input(
-          fmt::format("input '{}' has sizes that are not known: fix them by --shape", name));
-    inputs.push_back({name, interpreter::random_tensor(type.data_type, *sizes, seed,
-                                                       interpreter::stream_of(name))});
-  }
-  return inputs;
-}
-
-/// What a rank has of the inputs and weights.
-Result<std::vector<interpreter::Tensor>> inputs_of_rank(
-    const Graph& single, const plans::Program& program,
-    const std::vector<interpreter::NamedTensor>& inputs, std::size_t rank) {
-  std::vector<interpreter::Tensor> result;
-  for (const plans::ProgramInput& input : program.inputs) {
-    interpreter::Tensor whole;
-    const Node& node = single.node(single.producer(input.single));
-    if (node.kind == NodeKind::constant) {
-      whole = interpreter::Tensor::of(single.constant(node));
-    } else {
-      for (const interpreter::NamedTensor& given : inputs)
-        if (given.name == single.input_name(node)) whole = given.value;
-    }
-    LEMMA_ASSIGN_OR_RETURN(interpreter::Tensor part,
-                           plans::part_of(whole, input.placement, program.mesh, rank));
-    result.push_back(std::move(part));
-  }
-  return result;
-}
-
-/// The largest difference from what one device computes, relative to the largest element; infinite where sizes differ, or
-/// one of two elements is no number or infinite and the other is not the same.
-double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (expected.sizes() != actual.sizes()) return infinity;
-  const std::vector<double> x = expected.reals(), y = actual.reals();
-  double largest = 0, difference = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
-    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return infinity;
-    difference = std::max(difference, std::abs(x[i] - y[i]));
-  }
-  for (const double element : x)
-    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
-  return largest > 0 ? difference / largest : difference;
-}
-
-/// What the ranks have computed and sent, by rank.
-struct RankResults {
-  std::vector<std::vector<interpreter::Tensor>> outputs;
-  std::vector<std::uint64_t> bytes, messages;
-
-  explicit RankResults(std::size_t ranks) : outputs(ranks), bytes(ranks), messages(ranks) {}
-};
-
-class PlanRun {
- public:
-  PlanRun(const Graph& single, const plans::Program& program,
-          std::vector<interpreter::NamedTensor> inputs)
-      : single_(single),
-        program_(program),
-        inputs_(std::move(inputs)),
-        results_(static_cast<std::size_t>(program.mesh.device_count())) {}
-
-  /// A thread for each rank; or this process is one of those that a launcher has started.
-  Result<void> operator()() {
-    const std::size_t ranks = results_.outputs.size();
-    const std::size_t started = ranks::launch_of_environment().size;
-    if (started == 1)
-      return plans::run_as_threads(
-          ranks, [&](plans::Communicator& communicator) { return compute(communicator); });
-    if (started != ranks)
-      return bad_input(
-          fmt::format("the plan is for {} ranks, but {} were started", ranks, started));
-    return plans::run_as_process(rank_module("lemma_mpi_plans.so"), ranks,
-                                 [&](plans::Communicator& communicator) -> Result<void> {
-                                   LEMMA_RETURN_IF_ERROR(compute(communicator));
-                                   return share(communicator);
-                                 });
-  }
-
-  const RankResults& results() const { return results_; }
-
- private:
-  Result<void> compute(plans::Communicator& communicator) {
-    const std::size_t rank = communicator.rank();
-    LEMMA_ASSIGN_OR_RETURN(auto own, inputs_of_rank(single_, program_, inputs_, rank));
-    LEMMA_ASSIGN_OR_RETURN(const plans::RankProgram rank_program,
-                           plans::rank_program(program_, rank));
-    LEMMA_ASSIGN_OR_RETURN(
-        results_.outputs[rank],
-        plans::run_rank(rank_program, std::move(own), plans::interpreter_engine(1), communicator));
-    results_.bytes[rank] = communicator.bytes_sent();
-    results_.messages[rank] = communicator.messages();
-    return {};
-  }
-
-  /// Gives what each process has to all.
-  Result<void> share(plans::Communicator& communicator) {
-    plans::Group all(communicator.size());
-    std::iota(all.begin(), all.end(), 0U);
-    const std::size_t rank = communicator.rank();
-    for (auto* counts : {&results_.bytes, &results_.messages}) {
-      const std::uint64_t own = (*counts)[rank];
-      LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, std::as_bytes(std::span(&own, 1)),
-                                                    std::as_writable_bytes(std::span(*counts))));
-    }
-    const std::vector<interpreter::Tensor> own = results_.outputs[rank];
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      std::vector<std::byte> bytes(own[i].bytes().size() * all.size());
-      LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, own[i].bytes(), bytes));
-      for (std::size_t other = 0; other < all.size(); ++other) {
-        interpreter::Tensor part =
-            interpreter::Tensor::uninitialized(own[i].data_type(), own[i].sizes());
-        std::copy_n(bytes.begin() + static_cast<long>(other * own[i].bytes().size()),
-                    own[i].bytes().size(), part.writable_bytes().begin());
-        results_.outputs[other].resize(own.size());
-        results_.outputs[other][i] = std::move(part);
-      }
-    }
-    return {};
-  }
-
-  const Graph& single_;
-  const plans::Program& program_;
-  std::vector<interpreter::NamedTensor> inputs_;
-  RankResults results_;
-};
-
-Result<double> difference_from_one_device(const Graph& single, const plans::Program& program,
-                                          const std::vector<interpreter::NamedTensor>& inputs,
-                                          const RankResults& results) {
-  LEMMA_ASSIGN_OR_RETURN(const auto expected, interpreter::run(single, inputs));
-  double difference = 0;
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    std::vector<interpreter::Tensor> parts;
-    for (const auto& own : results.outputs) parts.push_back(own[i]);
-    LEMMA_ASSIGN_OR_RETURN(const interpreter::Tensor whole,
-                           plans::whole_of(parts, program.outputs[i].placement, program.mesh));
-    for (std::size_t k = 0; k < single.outputs().size(); ++k)
-      if (single.outputs()[k].name == program.outputs[i].name)
-        difference = std::max(difference, largest_difference(expected[k], whole));
-  }
-  return difference;
-}
-
-std::string exchanges_text(const RankResults& results) {
-  using Align = Table::Align;
-  Table table({"rank", "messages", "bytes sent"}, {Align::right, Align::right, Align::right});
-  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank)
-    table.add({fmt::format("{}", rank), fmt::format("{}", results.messages[rank]),
-               fmt::format("{}", results.bytes[rank])});
-  return table.text();
-}
-
-Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
-  FilePlan files;
-  add_files(files, arguments);
-  LEMMA_RETURN_IF_ERROR(files.check());
-  ImportOptions reading;
-  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
-  LEMMA_ASSIGN_OR_RETURN(const plans::Program program, program_of(arguments, model, {}));
-  LEMMA_ASSIGN_OR_RETURN(const auto inputs, drawn_inputs(model.graph, arguments.seed));
-  PlanRun run(model.graph, program, inputs);
-  LEMMA_RETURN_IF_ERROR(run());
-  LEMMA_ASSIGN_OR_RETURN(const double difference,
-                         difference_from_one_device(model.graph, program, inputs, run.results()));
-  if (speaks_for_all())
-    std::cout << exchanges_text(run.results())
-              << fmt::format(
-                     "\nthe outputs differ from those of one device by {:.1e} of the largest "
-                     "element\n",
-                     difference);
-  return difference <= most_difference ? ExitCode::done : ExitCode::check_failed;
-}
-
-void add_run(CLI::App& plan_command, ExitCode& exit_code) {
-  auto* command = plan_command.add_subcommand(
-      "run",
-      "run a plan or the models of ranks on random inputs, a thread for each rank, and compare "
-      "with one device");
-  auto arguments = std::make_shared<RunPlanArguments>();
-  add_program_options(*command, *arguments);
-  command->add_option("--seed", arguments->seed, "seed of the random inputs")
-      ->capture_default_str();
-  command->callback([arguments, &exit_code] {
-    const auto code = run_plan(*arguments);
-    if (code)
-      exit_code = *code;
-    else if (speaks_for_all())
-      exit_code = report_error(code.error());
-    else
-      exit_code = exit_code_of(code.error().kind);
-  });
-}
-
 }  // namespace
 
 void add_plan_command(CLI::App& application, ExitCode& exit_code) {
@@ -569,7 +369,7 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   command->require_subcommand(1);
   add_make(*command, exit_code);
   add_verify(*command, exit_code);
-  add_run(*command, exit_code);
+  add_plan_run(*command, exit_code);
 }
 
 }  // namespace lemma

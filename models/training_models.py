@@ -241,7 +241,32 @@ def gru(m, batch):
     return recurrent(m, batch, "GRU", 3)
 
 
-MODELS = {f.__name__: f for f in (mlp, lenet, resnet, mobilenet, unet, lstm, gru, bert, gpt, vit, dlrm, autoencoder)}
+def gcn(m, batch):
+    """Two layers of a graph convolution: features of nodes, and how strongly nodes are joined (Kipf and Welling, 2017)."""
+    nodes = 4 * batch
+    joined = m.input("joined", [nodes, nodes])
+    x = m("Relu", m("MatMul", joined, m.linear(m.input("x", [nodes, 12]), "first", 12, 16)))
+    return m("MatMul", joined, m.linear(x, "last", 16, 4))
+
+
+def translation(m, batch):
+    """A sequence read by an LSTM, and another one written by a second LSTM, which is given what it should have written before
+    (Sutskever and others, "Sequence to sequence learning with neural networks", 2014)."""
+    length, words, size, hidden = 6, 20, 12, 16
+    tables = [m("Gather", m.weight(f"{name}.table", words, size, scale=0.5), m.input(name, [length, batch], TensorProto.INT64))
+              for name in ("source", "given")]
+
+    def lstm_of(x, name, *state):
+        weights = (m.weight(f"{name}.input", 1, 4 * hidden, size, scale=0.3), m.weight(f"{name}.state", 1, 4 * hidden, hidden, scale=0.3),
+                   m.weight(f"{name}.bias", 1, 8 * hidden, scale=0.1))
+        return m("LSTM", x, *weights, *(("", *state) if state else ()), outputs=3, hidden_size=hidden)
+
+    _, state, cell = lstm_of(tables[0], "encoder")
+    y = m("Reshape", lstm_of(tables[1], "decoder", state, cell)[0], m.integers([length, -1, hidden]))
+    return m("Transpose", m.linear(y, "head", hidden, words), perm=[1, 2, 0])
+
+
+MODELS = {f.__name__: f for f in (mlp, lenet, resnet, mobilenet, unet, lstm, gru, bert, gpt, vit, dlrm, autoencoder, gcn, translation)}
 # The autoencoder compares its output with a target; the others compare scores with labels.
 LOSSES = {"autoencoder": "mse"}
 
