@@ -22,6 +22,7 @@
 #include "plans/placement/placement_text.h"
 #include "plans/planner/planner.h"
 #include "plans/relations/verification.h"
+#include "plans/spread/spread.h"
 #include "programs/shape_option.h"
 #include "report/table.h"
 #include "rule_language/rule_database.h"
@@ -236,7 +237,7 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
 
 struct MakeArguments {
   std::string model, cluster, mesh, output, claims, memory_limit;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, placements;
   std::uint64_t hosts = 0;
 };
 
@@ -275,6 +276,48 @@ std::string placements_text(const Graph& graph, const plans::PlanChoice& choice)
   return table.text();
 }
 
+plans::Mesh mesh_of_axes(const clusters::Mesh& mesh) {
+  plans::Mesh result;
+  for (const clusters::Axis& axis : mesh.axes)
+    result.axes.push_back({axis.name, static_cast<std::int64_t>(axis.size)});
+  return result;
+}
+
+/// What was chosen, and a line about what it is predicted to take.
+struct MadePlan {
+  plans::PlanChoice choice;
+  std::string prediction;
+};
+
+/// Inputs and weights are placed as asked, and the rest follows.
+Result<MadePlan> placed_plan(const Graph& graph, const clusters::Mesh& mesh,
+                             const std::vector<std::string>& placements) {
+  MadePlan made;
+  const plans::Mesh axes = mesh_of_axes(mesh);
+  LEMMA_ASSIGN_OR_RETURN(const auto asked, plans::parse_placements(placements, axes, "--place"));
+  LEMMA_ASSIGN_OR_RETURN(made.choice, plans::spread(graph, axes, asked));
+  made.prediction = "placed as asked; the rest follows";
+  return made;
+}
+
+Result<MadePlan> chosen_plan(const Graph& graph, const plans::PlannerRequest& request,
+                             const std::string& cluster) {
+  LEMMA_ASSIGN_OR_RETURN(plans::Planned planned, plans::plan_for(graph, request));
+  MadePlan made;
+  made.prediction = fmt::format(
+      "{} of computing and {} of communicating, {} on one device; {} bytes on a device; {} "
+      "(predicted for {})",
+      duration_text(planned.computing), duration_text(planned.communicating),
+      duration_text(planned.on_one_device), with_prefix(static_cast<double>(planned.outcome.peak)),
+      planned.outcome.is_optimal()
+          ? std::string("the best of the ways that were found")
+          : fmt::format("at most {:.1f}% above the best of the ways that were found",
+                        100 * planned.outcome.gap()),
+      cluster);
+  made.choice = std::move(planned.choice);
+  return made;
+}
+
 Result<ExitCode> make(const MakeArguments& arguments) {
   FilePlan plan;
   read_model(plan, arguments.model);
@@ -298,7 +341,10 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
-  LEMMA_ASSIGN_OR_RETURN(const plans::Planned planned, plans::plan_for(model.graph, request));
+  LEMMA_ASSIGN_OR_RETURN(const MadePlan planned,
+                         arguments.placements.empty()
+                             ? chosen_plan(model.graph, request, cluster.name)
+                             : placed_plan(model.graph, request.mesh, arguments.placements));
   LEMMA_ASSIGN_OR_RETURN(const plans::Program program,
                          plans::partitioned(model.graph, planned.choice));
   const plans::Verification verification = plans::verify(model.graph, program);
@@ -313,18 +359,7 @@ Result<ExitCode> make(const MakeArguments& arguments) {
     LEMMA_RETURN_IF_ERROR(
         write_file_atomically(arguments.claims, claims_text(verification.relations)));
   std::cout << placements_text(model.graph, planned.choice) << "\n";
-  std::cout << printable(fmt::format(
-                   "{} of computing and {} of communicating, {} on one device; {} bytes on a "
-                   "device; {} (predicted for {})",
-                   duration_text(planned.computing), duration_text(planned.communicating),
-                   duration_text(planned.on_one_device),
-                   with_prefix(static_cast<double>(planned.outcome.peak)),
-                   planned.outcome.is_optimal()
-                       ? std::string("the best of the ways that were found")
-                       : fmt::format("at most {:.1f}% above the best of the ways that were found",
-                                     100 * planned.outcome.gap()),
-                   cluster.name))
-            << "\n";
+  std::cout << printable(planned.prediction) << "\n";
   std::cout << printable(
                    fmt::format("the plan is proved to be the model, by {} claims; written to {}",
                                proved_claims(verification.relations), arguments.output))
@@ -352,6 +387,11 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
       ->add_option("--memory-limit", arguments->memory_limit,
                    "bytes of a device, as 64M; otherwise what its description says")
       ->check(check_memory_limit);
+  command
+      ->add_option("--place", arguments->placements,
+                   "how an input, weight or output is placed, NAME:0, * for any text (may be "
+                   "repeated): nothing is searched then, the rest follows")
+      ->excludes("--memory-limit");
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--claims", arguments->claims,

@@ -38,7 +38,7 @@ Traffic planned_traffic(const RankProgram& program, std::size_t rank) {
     for (const Exchange& exchange : stage.exchanges) {
       const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
       const Messages messages = messages_of(exchange, program.groups[axis], rank);
-      ++traffic.collectives;
+      if (exchange.op != "OwnPart") ++traffic.collectives;
       traffic.messages += messages.count;
       traffic.bytes += messages.count * messages.bytes;
     }
