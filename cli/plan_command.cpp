@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 
@@ -15,28 +12,22 @@
 #include "cli/file_plan.h"
 #include "cli/memory_limit.h"
 #include "cli/number_check.h"
-#include "cli/rank_job.h"
+#include "cli/plan_program.h"
 #include "costmodel/device.h"
 #include "frontend_onnx/import.h"
-#include "interpreter/random.h"
-#include "interpreter/run.h"
 #include "outputs/files.h"
 #include "plans/assignment/assignment_file.h"
 #include "plans/by_rank/ranked_program.h"
 #include "plans/clusters/cluster.h"
 #include "plans/lift/rank_models.h"
 #include "plans/lift/ranked_models.h"
-#include "plans/on_ranks/mpi_ranks.h"
-#include "plans/on_ranks/rank_program.h"
-#include "plans/on_ranks/ranked_run.h"
-#include "plans/on_ranks/thread_ranks.h"
 #include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
 #include "plans/planner/own_operators.h"
 #include "plans/planner/planner.h"
 #include "plans/relations/verification.h"
+#include "plans/spread/spread.h"
 #include "programs/shape_option.h"
-#include "ranks/launcher.h"
 #include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "targets/data_files.h"
@@ -45,31 +36,29 @@ namespace lemma {
 
 namespace {
 
-/// A run of reals over devices rounds in another order than on one.
-constexpr double most_difference = 1e-3;
-
-struct VerifyArguments {
-  std::string single, mesh, claims;
-  std::vector<std::string> ranks, placements, shapes;
-  bool lists_values = false;
-};
-
-Result<plans::Mesh> mesh_of(const VerifyArguments& arguments) {
+Result<plans::Mesh> mesh_of(const PlanArguments& arguments) {
   if (!arguments.mesh.empty()) return plans::parse_mesh(arguments.mesh);
   return plans::Mesh{{{"devices", static_cast<std::int64_t>(arguments.ranks.size())}}};
 }
 
 bool is_plan_file(const std::string& file) { return file.ends_with(".json"); }
 
-/// One program of all ranks, or one of ranks that differ.
-struct AnyProgram {
-  plans::Program same;
-  std::optional<plans::RankedProgram> ranked;
+/// Places what a step of training gives of its state as the next step reads it.
+void keep_state(const Graph& single, plans::PlanChoice& choice) {
+  for (const NodeId id : single.inputs()) {
+    const Node& node = single.node(id);
+    const std::string next = single.input_name(node) + std::string(next_state);
+    const auto placed = choice.sources.find(node.output());
+    if (placed == choice.sources.end())
+      choice.outputs.erase(next);
+    else if (std::any_of(single.outputs().begin(), single.outputs().end(),
+                         [&](const GraphOutput& output) { return output.name == next; }))
+      choice.outputs[next] = placed->second;
+  }
+}
 
-  const plans::Program& program() const { return ranked ? ranked->program : same; }
-};
-
-Result<AnyProgram> program_of_plan(const std::string& file, const OnnxModel& single) {
+Result<AnyProgram> program_of_plan(const std::string& file, const OnnxModel& single,
+                                   bool keeps_state) {
   LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
   if (plans::is_assignment(text)) {
     LEMMA_ASSIGN_OR_RETURN(const plans::Assignment assignment,
@@ -77,18 +66,20 @@ Result<AnyProgram> program_of_plan(const std::string& file, const OnnxModel& sin
     LEMMA_ASSIGN_OR_RETURN(plans::RankedProgram ranked, plans::assigned(single.graph, assignment));
     return AnyProgram{{}, std::move(ranked)};
   }
-  LEMMA_ASSIGN_OR_RETURN(const plans::PlanChoice choice,
-                         plans::read_plan(text, single.graph, file));
+  LEMMA_ASSIGN_OR_RETURN(plans::PlanChoice choice, plans::read_plan(text, single.graph, file));
+  if (keeps_state) keep_state(single.graph, choice);
   LEMMA_ASSIGN_OR_RETURN(plans::Program program, plans::partitioned(single.graph, choice));
   return AnyProgram{std::move(program), {}};
 }
 
-Result<AnyProgram> program_of(const VerifyArguments& arguments, const OnnxModel& single,
+}  // namespace
+
+Result<AnyProgram> program_of(const PlanArguments& arguments, const OnnxModel& single,
                               const ImportOptions& reading) {
   if (arguments.ranks.size() == 1 && is_plan_file(arguments.ranks[0])) {
     if (!arguments.mesh.empty() || !arguments.placements.empty())
       return bad_input("a plan says what --mesh and --place say: leave these out");
-    return program_of_plan(arguments.ranks[0], single);
+    return program_of_plan(arguments.ranks[0], single, arguments.keeps_state);
   }
   LEMMA_ASSIGN_OR_RETURN(plans::Mesh mesh, mesh_of(arguments));
   std::vector<OnnxModel> models;
@@ -113,6 +104,8 @@ Result<AnyProgram> program_of(const VerifyArguments& arguments, const OnnxModel&
   }
   return result;
 }
+
+namespace {
 
 std::string value_name(const Graph& graph, ValueId value) {
   const Node& node = graph.node(graph.producer(value));
@@ -181,7 +174,9 @@ std::vector<std::string> verdict_lines(const plans::Verification& verification) 
   return lines;
 }
 
-void add_files(FilePlan& plan, const VerifyArguments& arguments) {
+}  // namespace
+
+void add_program_files(FilePlan& plan, const PlanArguments& arguments) {
   read_model(plan, arguments.single);
   for (const std::string& rank : arguments.ranks) {
     if (is_plan_file(rank))
@@ -191,9 +186,11 @@ void add_files(FilePlan& plan, const VerifyArguments& arguments) {
   }
 }
 
-Result<ExitCode> verify(const VerifyArguments& arguments) {
+namespace {
+
+Result<ExitCode> verify(const PlanArguments& arguments) {
   FilePlan plan;
-  add_files(plan, arguments);
+  add_program_files(plan, arguments);
   plan.writes(arguments.claims, "--claims");
   LEMMA_RETURN_IF_ERROR(plan.check());
   ImportOptions reading;
@@ -218,7 +215,9 @@ Result<ExitCode> verify(const VerifyArguments& arguments) {
   return ExitCode::some_models_failed;
 }
 
-void add_program_options(CLI::App& command, VerifyArguments& arguments) {
+}  // namespace
+
+void add_program_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("single", arguments.single, "ONNX file of the single-device model")
       ->required();
   command
@@ -236,11 +235,13 @@ void add_program_options(CLI::App& command, VerifyArguments& arguments) {
                      "repeated)");
 }
 
+namespace {
+
 void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
   auto* command = plan_command.add_subcommand(
       "verify",
       "prove that the models of ranks, or a plan, compute what a single-device model computes");
-  auto arguments = std::make_shared<VerifyArguments>();
+  auto arguments = std::make_shared<PlanArguments>();
   add_program_options(*command, *arguments);
   command->add_option("--claims", arguments->claims,
                       "file for the claims that were proved, as rules");
@@ -254,7 +255,7 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
 
 struct MakeArguments {
   std::string model, cluster, mesh, output, claims, memory_limit;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, placements;
   std::uint64_t hosts = 0, microbatches = 0;
   bool has_own_operators = false;
 };
@@ -353,6 +354,48 @@ Result<ExitCode> make_own(const MakeArguments& arguments, const OnnxModel& model
   return ExitCode::done;
 }
 
+plans::Mesh mesh_of_axes(const clusters::Mesh& mesh) {
+  plans::Mesh result;
+  for (const clusters::Axis& axis : mesh.axes)
+    result.axes.push_back({axis.name, static_cast<std::int64_t>(axis.size)});
+  return result;
+}
+
+/// What was chosen, and a line about what it is predicted to take.
+struct MadePlan {
+  plans::PlanChoice choice;
+  std::string prediction;
+};
+
+/// Inputs and weights are placed as asked, and the rest follows.
+Result<MadePlan> placed_plan(const Graph& graph, const clusters::Mesh& mesh,
+                             const std::vector<std::string>& placements) {
+  MadePlan made;
+  const plans::Mesh axes = mesh_of_axes(mesh);
+  LEMMA_ASSIGN_OR_RETURN(const auto asked, plans::parse_placements(placements, axes, "--place"));
+  LEMMA_ASSIGN_OR_RETURN(made.choice, plans::spread(graph, axes, asked));
+  made.prediction = "placed as asked; the rest follows";
+  return made;
+}
+
+Result<MadePlan> chosen_plan(const Graph& graph, const plans::PlannerRequest& request,
+                             const std::string& cluster) {
+  LEMMA_ASSIGN_OR_RETURN(plans::Planned planned, plans::plan_for(graph, request));
+  MadePlan made;
+  made.prediction = fmt::format(
+      "{} of computing and {} of communicating, {} on one device; {} bytes on a device; {} "
+      "(predicted for {})",
+      duration_text(planned.computing), duration_text(planned.communicating),
+      duration_text(planned.on_one_device), with_prefix(static_cast<double>(planned.outcome.peak)),
+      planned.outcome.is_optimal()
+          ? std::string("the best of the ways that were found")
+          : fmt::format("at most {:.1f}% above the best of the ways that were found",
+                        100 * planned.outcome.gap()),
+      cluster);
+  made.choice = std::move(planned.choice);
+  return made;
+}
+
 Result<ExitCode> make(const MakeArguments& arguments) {
   if (arguments.microbatches > 0 && !arguments.has_own_operators)
     return bad_input("--microbatches is for --own-operators");
@@ -383,7 +426,10 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
   if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs);
-  LEMMA_ASSIGN_OR_RETURN(const plans::Planned planned, plans::plan_for(model.graph, request));
+  LEMMA_ASSIGN_OR_RETURN(const MadePlan planned,
+                         arguments.placements.empty()
+                             ? chosen_plan(model.graph, request, cluster.name)
+                             : placed_plan(model.graph, request.mesh, arguments.placements));
   LEMMA_ASSIGN_OR_RETURN(const plans::Program program,
                          plans::partitioned(model.graph, planned.choice));
   const plans::Verification verification = plans::verify(model.graph, program);
@@ -394,18 +440,7 @@ Result<ExitCode> make(const MakeArguments& arguments) {
     LEMMA_RETURN_IF_ERROR(
         write_file_atomically(arguments.claims, claims_text(verification.relations)));
   std::cout << placements_text(model.graph, planned.choice) << "\n";
-  std::cout << printable(fmt::format(
-                   "{} of computing and {} of communicating, {} on one device; {} bytes on a "
-                   "device; {} (predicted for {})",
-                   duration_text(planned.computing), duration_text(planned.communicating),
-                   duration_text(planned.on_one_device),
-                   with_prefix(static_cast<double>(planned.outcome.peak)),
-                   planned.outcome.is_optimal()
-                       ? std::string("the best of the ways that were found")
-                       : fmt::format("at most {:.1f}% above the best of the ways that were found",
-                                     100 * planned.outcome.gap()),
-                   cluster.name))
-            << "\n";
+  std::cout << printable(planned.prediction) << "\n";
   std::cout << printable(
                    fmt::format("the plan is proved to be the model, by {} claims; written to {}",
                                proved_claims(verification.relations), arguments.output))
@@ -433,6 +468,11 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
       ->add_option("--memory-limit", arguments->memory_limit,
                    "bytes of a device, as 64M; otherwise what its description says")
       ->check(check_memory_limit);
+  command
+      ->add_option("--place", arguments->placements,
+                   "how an input, weight or output is placed, NAME:0, * for any text (may be "
+                   "repeated): nothing is searched then, the rest follows")
+      ->excludes("--memory-limit");
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--claims", arguments->claims,
@@ -450,310 +490,6 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
   });
 }
 
-struct RunPlanArguments : VerifyArguments {
-  std::uint64_t seed = 0;
-};
-
-/// Random inputs of the model, by name.
-Result<std::vector<interpreter::NamedTensor>> drawn_inputs(const Graph& graph, std::uint64_t seed) {
-  std::vector<interpreter::NamedTensor> inputs;
-  for (const NodeId id : graph.inputs()) {
-    const Node& node = graph.node(id);
-    const TensorType& type = graph.type(node.output());
-    const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
-    const std::string& name = graph.input_name(node);
-    if (!sizes)
-      return bad_input(
-          fmt::format("input '{}' has sizes that are not known: fix them by --shape", name));
-    inputs.push_back({name, interpreter::random_tensor(type.data_type, *sizes, seed,
-                                                       interpreter::stream_of(name))});
-  }
-  return inputs;
-}
-
-/// What a rank has of the inputs and weights.
-Result<std::vector<interpreter::Tensor>> inputs_of_rank(
-    const Graph& single, const plans::Program& program,
-    const std::vector<interpreter::NamedTensor>& inputs, std::size_t rank) {
-  std::vector<interpreter::Tensor> result;
-  for (const plans::ProgramInput& input : program.inputs) {
-    interpreter::Tensor whole;
-    const Node& node = single.node(single.producer(input.single));
-    if (node.kind == NodeKind::constant) {
-      whole = interpreter::Tensor::of(single.constant(node));
-    } else {
-      for (const interpreter::NamedTensor& given : inputs)
-        if (given.name == single.input_name(node)) whole = given.value;
-    }
-    LEMMA_ASSIGN_OR_RETURN(interpreter::Tensor part,
-                           plans::part_of(whole, input.placement, program.mesh, rank));
-    result.push_back(std::move(part));
-  }
-  return result;
-}
-
-/// The largest difference from what one device computes, relative to the largest element; infinite where sizes differ, or
-/// one of two elements is no number or infinite and the other is not the same.
-double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (expected.sizes() != actual.sizes()) return infinity;
-  const std::vector<double> x = expected.reals(), y = actual.reals();
-  double largest = 0, difference = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
-    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return infinity;
-    difference = std::max(difference, std::abs(x[i] - y[i]));
-  }
-  for (const double element : x)
-    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
-  return largest > 0 ? difference / largest : difference;
-}
-
-/// What the ranks have computed and sent, by rank.
-struct RankResults {
-  std::vector<std::vector<interpreter::Tensor>> outputs;
-  std::vector<std::uint64_t> bytes, messages;
-
-  explicit RankResults(std::size_t ranks) : outputs(ranks), bytes(ranks), messages(ranks) {}
-};
-
-/// A thread for each rank; or this process is one of those that a launcher has started. Then each gives what it has to all.
-template <typename Run>
-Result<void> run_on_all(std::size_t ranks, Run& run) {
-  const std::size_t started = ranks::launch_of_environment().size;
-  if (started == 1)
-    return plans::run_as_threads(
-        ranks, [&](plans::Communicator& communicator) { return run.compute(communicator); });
-  if (started != ranks)
-    return bad_input(fmt::format("the plan is for {} ranks, but {} were started", ranks, started));
-  return plans::run_as_process(rank_module("lemma_mpi_plans.so"), ranks,
-                               [&](plans::Communicator& communicator) -> Result<void> {
-                                 LEMMA_RETURN_IF_ERROR(run.compute(communicator));
-                                 return run.share(communicator);
-                               });
-}
-
-plans::Group all_ranks(const plans::Communicator& communicator) {
-  plans::Group all(communicator.size());
-  std::iota(all.begin(), all.end(), 0U);
-  return all;
-}
-
-/// Gives all what each has sent.
-Result<void> share_counts(RankResults& results, plans::Communicator& communicator) {
-  for (auto* counts : {&results.bytes, &results.messages}) {
-    const std::uint64_t own = (*counts)[communicator.rank()];
-    LEMMA_RETURN_IF_ERROR(communicator.all_gather(all_ranks(communicator),
-                                                  std::as_bytes(std::span(&own, 1)),
-                                                  std::as_writable_bytes(std::span(*counts))));
-  }
-  return {};
-}
-
-class PlanRun {
- public:
-  PlanRun(const Graph& single, const plans::Program& program,
-          std::vector<interpreter::NamedTensor> inputs)
-      : single_(single),
-        program_(program),
-        inputs_(std::move(inputs)),
-        results_(static_cast<std::size_t>(program.mesh.device_count())) {}
-
-  Result<void> operator()() { return run_on_all(results_.outputs.size(), *this); }
-
-  const RankResults& results() const { return results_; }
-
-  Result<void> compute(plans::Communicator& communicator) {
-    const std::size_t rank = communicator.rank();
-    LEMMA_ASSIGN_OR_RETURN(auto own, inputs_of_rank(single_, program_, inputs_, rank));
-    LEMMA_ASSIGN_OR_RETURN(const plans::RankProgram rank_program,
-                           plans::rank_program(program_, rank));
-    LEMMA_ASSIGN_OR_RETURN(
-        results_.outputs[rank],
-        plans::run_rank(rank_program, std::move(own), plans::interpreter_engine(1), communicator));
-    results_.bytes[rank] = communicator.bytes_sent();
-    results_.messages[rank] = communicator.messages();
-    return {};
-  }
-
-  /// Gives what each process has to all.
-  Result<void> share(plans::Communicator& communicator) {
-    const plans::Group all = all_ranks(communicator);
-    const std::size_t rank = communicator.rank();
-    LEMMA_RETURN_IF_ERROR(share_counts(results_, communicator));
-    const std::vector<interpreter::Tensor> own = results_.outputs[rank];
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      std::vector<std::byte> bytes(own[i].bytes().size() * all.size());
-      LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, own[i].bytes(), bytes));
-      for (std::size_t other = 0; other < all.size(); ++other) {
-        interpreter::Tensor part =
-            interpreter::Tensor::uninitialized(own[i].data_type(), own[i].sizes());
-        std::copy_n(bytes.begin() + static_cast<long>(other * own[i].bytes().size()),
-                    own[i].bytes().size(), part.writable_bytes().begin());
-        results_.outputs[other].resize(own.size());
-        results_.outputs[other][i] = std::move(part);
-      }
-    }
-    return {};
-  }
-
- private:
-  const Graph& single_;
-  const plans::Program& program_;
-  std::vector<interpreter::NamedTensor> inputs_;
-  RankResults results_;
-};
-
-/// The same for a program in which each rank has operators of its own.
-class RankedRun {
- public:
-  RankedRun(const Graph& single, const plans::RankedProgram& program,
-            std::vector<interpreter::NamedTensor> inputs)
-      : single_(single),
-        program_(program),
-        inputs_(std::move(inputs)),
-        results_(program.rank_count()),
-        parts_(program.outputs.size()) {}
-
-  Result<void> operator()() { return run_on_all(program_.rank_count(), *this); }
-
-  Result<void> compute(plans::Communicator& communicator) {
-    const std::size_t rank = communicator.rank();
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<plans::RankStage> stages,
-                           plans::rank_stages(program_, rank));
-    LEMMA_ASSIGN_OR_RETURN(plans::RankValueMap sources,
-                           plans::source_tensors(single_, program_, rank, inputs_));
-    LEMMA_ASSIGN_OR_RETURN(std::vector<interpreter::Tensor> outputs,
-                           plans::run_stages(program_, stages, std::move(sources),
-                                             plans::interpreter_engine(1), communicator));
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < program_.outputs.size(); ++i)
-      if (program_.outputs[i].rank == rank) parts_[i] = std::move(outputs[next++]);
-    results_.bytes[rank] = communicator.bytes_sent();
-    results_.messages[rank] = communicator.messages();
-    return {};
-  }
-
-  Result<void> share(plans::Communicator& communicator) {
-    LEMMA_RETURN_IF_ERROR(share_counts(results_, communicator));
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const std::size_t owner = program_.outputs[i].rank;
-      // Behind the channels of the program.
-      const auto channel = static_cast<std::uint32_t>(program_.transfers.size() + i);
-      if (communicator.rank() == owner) {
-        for (std::size_t other = 0; other < communicator.size(); ++other)
-          if (other != owner)
-            LEMMA_RETURN_IF_ERROR(communicator.send(other, channel, parts_[i].bytes()));
-        continue;
-      }
-      const TensorType& type = program_.program.graph.type(program_.outputs[i].value);
-      parts_[i] = interpreter::Tensor::uninitialized(type.data_type, *constant_sizes(*type.shape));
-      LEMMA_RETURN_IF_ERROR(communicator.receive(owner, channel, parts_[i].writable_bytes()));
-    }
-    return {};
-  }
-
-  const RankResults& results() const { return results_; }
-
-  Result<double> difference_from_one_device() const {
-    LEMMA_ASSIGN_OR_RETURN(const auto expected, interpreter::run(single_, inputs_));
-    double difference = 0;
-    for (std::size_t i = 0; i < single_.outputs().size(); ++i) {
-      const GraphOutput& output = single_.outputs()[i];
-      LEMMA_ASSIGN_OR_RETURN(
-          const interpreter::Tensor whole,
-          plans::whole_output(program_, output.name, expected[i].type(), parts_));
-      difference = std::max(difference, largest_difference(expected[i], whole));
-    }
-    return difference;
-  }
-
- private:
-  const Graph& single_;
-  const plans::RankedProgram& program_;
-  std::vector<interpreter::NamedTensor> inputs_;
-  RankResults results_;
-  std::vector<interpreter::Tensor> parts_;  // by RankedProgram::outputs
-};
-
-Result<double> difference_from_one_device(const Graph& single, const plans::Program& program,
-                                          const std::vector<interpreter::NamedTensor>& inputs,
-                                          const RankResults& results) {
-  LEMMA_ASSIGN_OR_RETURN(const auto expected, interpreter::run(single, inputs));
-  double difference = 0;
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    std::vector<interpreter::Tensor> parts;
-    for (const auto& own : results.outputs) parts.push_back(own[i]);
-    LEMMA_ASSIGN_OR_RETURN(const interpreter::Tensor whole,
-                           plans::whole_of(parts, program.outputs[i].placement, program.mesh));
-    for (std::size_t k = 0; k < single.outputs().size(); ++k)
-      if (single.outputs()[k].name == program.outputs[i].name)
-        difference = std::max(difference, largest_difference(expected[k], whole));
-  }
-  return difference;
-}
-
-std::string exchanges_text(const RankResults& results) {
-  using Align = Table::Align;
-  Table table({"rank", "messages", "bytes sent"}, {Align::right, Align::right, Align::right});
-  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank)
-    table.add({fmt::format("{}", rank), fmt::format("{}", results.messages[rank]),
-               fmt::format("{}", results.bytes[rank])});
-  return table.text();
-}
-
-Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
-  FilePlan files;
-  add_files(files, arguments);
-  LEMMA_RETURN_IF_ERROR(files.check());
-  ImportOptions reading;
-  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
-  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, model, {}));
-  LEMMA_ASSIGN_OR_RETURN(const auto inputs, drawn_inputs(model.graph, arguments.seed));
-  std::string exchanges;
-  double difference = 0;
-  if (any.ranked) {
-    RankedRun run(model.graph, *any.ranked, inputs);
-    LEMMA_RETURN_IF_ERROR(run());
-    LEMMA_ASSIGN_OR_RETURN(difference, run.difference_from_one_device());
-    exchanges = exchanges_text(run.results());
-  } else {
-    PlanRun run(model.graph, any.same, inputs);
-    LEMMA_RETURN_IF_ERROR(run());
-    LEMMA_ASSIGN_OR_RETURN(
-        difference, difference_from_one_device(model.graph, any.same, inputs, run.results()));
-    exchanges = exchanges_text(run.results());
-  }
-  if (speaks_for_all())
-    std::cout << exchanges
-              << fmt::format(
-                     "\nthe outputs differ from those of one device by {:.1e} of the largest "
-                     "element\n",
-                     difference);
-  return difference <= most_difference ? ExitCode::done : ExitCode::check_failed;
-}
-
-void add_run(CLI::App& plan_command, ExitCode& exit_code) {
-  auto* command = plan_command.add_subcommand(
-      "run",
-      "run a plan or the models of ranks on random inputs, a thread for each rank, and compare "
-      "with one device");
-  auto arguments = std::make_shared<RunPlanArguments>();
-  add_program_options(*command, *arguments);
-  command->add_option("--seed", arguments->seed, "seed of the random inputs")
-      ->capture_default_str();
-  command->callback([arguments, &exit_code] {
-    const auto code = run_plan(*arguments);
-    if (code)
-      exit_code = *code;
-    else if (speaks_for_all())
-      exit_code = report_error(code.error());
-    else
-      exit_code = exit_code_of(code.error().kind);
-  });
-}
-
 }  // namespace
 
 void add_plan_command(CLI::App& application, ExitCode& exit_code) {
@@ -761,7 +497,7 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   command->require_subcommand(1);
   add_make(*command, exit_code);
   add_verify(*command, exit_code);
-  add_run(*command, exit_code);
+  add_plan_run(*command, exit_code);
 }
 
 }  // namespace lemma

@@ -104,6 +104,23 @@ class Model:
         mixed = self("Reshape", mixed, self.integers([0, length, size]))
         return self.linear(mixed, f"{name}.out", size, size)
 
+    def lstm(self, x, name, length, features, hidden, cell=None, state=None):
+        """The steps of an LSTM in plain operators: all states, the last cell and the last state."""
+        inner = self.weight(f"{name}.input", features, 4 * hidden, scale=0.4)
+        outer = self.weight(f"{name}.state", hidden, 4 * hidden, scale=0.3)
+        bias, states = self.weight(f"{name}.bias", 4 * hidden, scale=0.1), []
+        for t in range(length):
+            gates = self("Add", self("MatMul", self("Gather", x, self.integers(t), axis=0), inner), bias)
+            if state is not None:
+                gates = self("Add", gates, self("MatMul", state, outer))
+            keep, forget, show, new = (self("Slice", gates, self.integers([k * hidden]), self.integers([(k + 1) * hidden]), self.integers([1]))
+                                       for k in range(4))
+            added = self("Mul", self("Sigmoid", keep), self("Tanh", new))
+            cell = added if cell is None else self("Add", self("Mul", self("Sigmoid", forget), cell), added)
+            state = self("Mul", self("Sigmoid", show), self("Tanh", cell))
+            states.append(state)
+        return states, cell, state
+
     def gelu(self, x):
         half = self("Add", self("Erf", self("Div", x, self.number(np.sqrt(2)))), self.number(1))
         return self("Mul", self("Mul", x, half), self.number(0.5))
@@ -241,7 +258,35 @@ def gru(m, batch):
     return recurrent(m, batch, "GRU", 3)
 
 
-MODELS = {f.__name__: f for f in (mlp, lenet, resnet, mobilenet, unet, lstm, gru, bert, gpt, vit, dlrm, autoencoder)}
+def gcn(m, batch):
+    """Two layers of a graph convolution: features of nodes, and how strongly nodes are joined (Kipf and Welling, 2017)."""
+    nodes = 4 * batch
+    joined = m.input("joined", [nodes, nodes])
+    x = m("Relu", m("MatMul", joined, m.linear(m.input("x", [nodes, 12]), "first", 12, 16)))
+    return m("MatMul", joined, m.linear(x, "last", 16, 4))
+
+
+def translation(m, batch):
+    """A sequence read by an LSTM, and another one written by a second LSTM, which is given what it should have written before
+    (Sutskever and others, "Sequence to sequence learning with neural networks", 2014)."""
+    length, words, size, hidden = 6, 20, 12, 16
+    tables = [m("Gather", m.weight(f"{name}.table", words, size, scale=0.5), m.input(name, [length, batch], TensorProto.INT64))
+              for name in ("source", "given")]
+
+    _, cell, state = m.lstm(tables[0], "encoder", length, size, hidden)
+    states, _, _ = m.lstm(tables[1], "decoder", length, size, hidden, cell, state)
+    scores = [m("Unsqueeze", m.linear(y, "head", hidden, words) if t == 0 else
+                m("Add", m("MatMul", y, "head.weight"), "head.bias"), m.integers([2])) for t, y in enumerate(states)]
+    return m("Concat", *scores, axis=2)
+
+
+def lstm_steps(m, batch):
+    """An LSTM as its steps, each of which is split over devices like any other operators."""
+    _, _, state = m.lstm(m.input("x", [6, batch, 5]), "lstm", 6, 5, 8)
+    return m.linear(state, "head", 8, 4)
+
+
+MODELS = {f.__name__: f for f in (mlp, lenet, resnet, mobilenet, unet, lstm, gru, bert, gpt, vit, dlrm, autoencoder, gcn, lstm_steps, translation)}
 # The autoencoder compares its output with a target; the others compare scores with labels.
 LOSSES = {"autoencoder": "mse"}
 

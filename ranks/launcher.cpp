@@ -1,15 +1,13 @@
 #include "ranks/launcher.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstdlib>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "ranks/messenger.h"
+#include "ranks/module.h"
 
 namespace lemma::ranks {
 namespace {
@@ -20,13 +18,9 @@ std::optional<std::size_t> number_in(const char* variable) {
   return std::strtoull(text, nullptr, 10);
 }
 
-Result<std::unique_ptr<Transport>> load(const std::filesystem::path& module) {
-  // OpenMPI loads parts of its own, which look for its symbols among those of the program.
-  void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) return unsupported(fmt::format("MPI cannot be loaded: {}", dlerror()));
-  auto* function = reinterpret_cast<ConnectFunction*>(dlsym(library, connect_name));
-  if (function == nullptr)
-    return unsupported(fmt::format("{}: not made for lemma", module.string()));
+Result<std::unique_ptr<Transport>> load(const std::filesystem::path& module, std::size_t ranks) {
+  LEMMA_ASSIGN_OR_RETURN(void* const symbol, module_function(module, connect_name, ranks));
+  auto* function = reinterpret_cast<ConnectFunction*>(symbol);
   std::array<char, 256> reason{};
   std::unique_ptr<Transport> transport(function(reason.data(), reason.size()));
   if (transport == nullptr)
@@ -51,18 +45,12 @@ Launch launch_of_environment() {
 Result<std::unique_ptr<Ranks>> connect(const std::filesystem::path& module) {
   const Launch launch = launch_of_environment();
   if (launch.size == 1) return one_rank();
-  std::error_code error;
-  if (!std::filesystem::exists(module, error))
-    return unsupported(
-        fmt::format("started as {} ranks, but this lemma was built without MPI", launch.size));
   return ranks_over([&module, &launch]() -> Result<std::unique_ptr<Transport>> {
-    LEMMA_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, load(module));
+    LEMMA_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, load(module, launch.size));
     if (transport->size() == launch.size) return transport;
     const std::size_t joined = transport->size();
     transport->close();
-    return unsupported(
-        fmt::format("started as {} ranks, but MPI joins {}: the launcher is of another MPI",
-                    launch.size, joined));
+    return tl::unexpected(other_launcher(launch.size, joined));
   });
 }
 

@@ -381,14 +381,14 @@ std::vector<interpreter::Tensor> inputs_by_position(
   return ordered;
 }
 
-ProgramCall::ProgramCall(const TaskProgram& program, std::span<const interpreter::Tensor> inputs) {
-  for (const interpreter::Tensor& input : inputs) {
-    const std::span<const std::byte> bytes = input.bytes();
-    inputs_.emplace_back(bytes.size() / sizeof(double) + 1);
-    if (!bytes.empty()) std::memcpy(inputs_.back().data(), bytes.data(), bytes.size());
-    input_pointers_.push_back(inputs_.back().data());
-    input_bytes_.push_back(bytes.size());
-  }
+void ProgramCall::add_copied(std::span<const std::byte> input) {
+  inputs_.emplace_back(input.size() / sizeof(double) + 1);
+  if (!input.empty()) std::memcpy(inputs_.back().data(), input.data(), input.size());
+  input_pointers_.push_back(inputs_.back().data());
+  input_bytes_.push_back(input.size());
+}
+
+void ProgramCall::add_outputs(const TaskProgram& program) {
   for (const BufferNumber number : program.graph.outputs) {
     const Buffer& buffer = program.graph.buffers[number];
     outputs_.push_back(interpreter::Tensor::uninitialized(buffer.type, buffer.sizes));
@@ -397,6 +397,27 @@ ProgramCall::ProgramCall(const TaskProgram& program, std::span<const interpreter
     output_bytes_.push_back(output.bytes().size());
     output_pointers_.push_back(output.writable_bytes().data());
   }
+}
+
+ProgramCall::ProgramCall(const TaskProgram& program, std::span<const interpreter::Tensor> inputs) {
+  for (const interpreter::Tensor& input : inputs) add_copied(input.bytes());
+  add_outputs(program);
+}
+
+ProgramCall ProgramCall::in_place(const TaskProgram& program,
+                                  std::span<const interpreter::Tensor> inputs) {
+  ProgramCall call;
+  for (const interpreter::Tensor& input : inputs) {
+    const std::span<const std::byte> bytes = input.bytes();
+    if (bytes.empty() || reinterpret_cast<std::uintptr_t>(bytes.data()) % sizeof(double) != 0) {
+      call.add_copied(bytes);
+      continue;
+    }
+    call.input_pointers_.push_back(bytes.data());
+    call.input_bytes_.push_back(bytes.size());
+  }
+  call.add_outputs(program);
+  return call;
 }
 
 void BuiltProgram::Close::operator()(void* library) const { dlclose(library); }

@@ -93,6 +93,9 @@ class ProgramCall {
  public:
   /// Inputs by position, copied; outputs have the types of the program.
   ProgramCall(const TaskProgram& program, std::span<const interpreter::Tensor> inputs);
+  /// Inputs are read where they are, and live until the run; those that are not aligned are copied.
+  static ProgramCall in_place(const TaskProgram& program,
+                              std::span<const interpreter::Tensor> inputs);
   ProgramCall(ProgramCall&&) noexcept = default;
   ProgramCall& operator=(ProgramCall&&) noexcept = default;
   ProgramCall(const ProgramCall&) = delete;
@@ -104,6 +107,10 @@ class ProgramCall {
 
  private:
   friend class BuiltProgram;
+  ProgramCall() = default;
+  void add_copied(std::span<const std::byte> input);
+  void add_outputs(const TaskProgram& program);
+
   std::vector<std::vector<double>> inputs_;  // for their alignment
   std::vector<interpreter::Tensor> outputs_;
   std::vector<const void*> input_pointers_;

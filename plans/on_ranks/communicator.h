@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "plans/on_ranks/windows.h"
 
 namespace lemma::plans {
-
-using Group = std::vector<std::size_t>;
 
 class Communicator {
  public:
@@ -43,6 +45,28 @@ class Communicator {
   virtual Result<void> receive(std::size_t from, std::uint32_t channel,
                                std::span<std::byte> received) = 0;
 
+  /// Says where in its program the rank is, for what is told when it ends there.
+  virtual void enter(std::string_view place) { place_ = place; }
+  const std::string& place() const { return place_; }
+  /// The program begins anew. What was received before the last step may be written over from now on.
+  virtual Result<void> begin_step() { return {}; }
+  /// Memory of so many bytes that the next call for the group receives into without a copy. Nothing: any memory will do.
+  virtual Result<std::span<std::byte>> landing(const Group& /*group*/, std::size_t /*bytes*/) {
+    return std::span<std::byte>();
+  }
+
+  /// What registers memory for transfers of one side, or nothing.
+  virtual Windows* windows() { return nullptr; }
+
+  /// Whether another rank has ended the run.
+  virtual bool is_over() const { return false; }
+  /// The error of an exchange that fails because another rank has ended.
+  tl::unexpected<Error> left() {
+    was_left_ = true;
+    return unsupported("another rank has ended");
+  }
+  bool was_left() const { return was_left_; }
+
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t messages() const { return messages_; }
 
@@ -54,7 +78,19 @@ class Communicator {
 
  private:
   std::uint64_t bytes_sent_ = 0, messages_ = 0;
+  std::string place_;
+  bool was_left_ = false;
 };
+
+/// Waits until all ranks have called it.
+Result<void> meet(Communicator& communicator);
+
+/// Runs what a rank does. An exception becomes an error.
+Result<void> run_guarded(const std::function<Result<void>(Communicator& communicator)>& run,
+                         Communicator& communicator);
+
+/// The error with which a rank has ended: which one, and where in its program.
+Error ended(const Communicator& communicator, Error error);
 
 /// The place of a rank in a group; the group's size if it is not in it.
 inline std::size_t place_in(const Group& group, std::size_t rank) {

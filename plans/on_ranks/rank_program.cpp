@@ -289,16 +289,35 @@ class Exchanging {
     return exchange_.attributes.integer(name) - axes_in_front_;
   }
 
+  /// A tensor that receives, where others may write to it, and its memory.
+  struct Received {
+    Tensor tensor;
+    std::span<std::byte> bytes;
+  };
+  Result<Received> receiving(DataType type, const interpreter::Sizes& sizes) {
+    Received received;
+    const std::size_t bytes =
+        byte_size(type) * static_cast<std::size_t>(interpreter::element_count(sizes));
+    LEMMA_ASSIGN_OR_RETURN(received.bytes, communicator_.landing(group_, bytes));
+    if (received.bytes.size() == bytes && bytes > 0) {
+      received.tensor = Tensor::over(type, sizes, nullptr, received.bytes);
+    } else {
+      received.tensor = Tensor::uninitialized(type, sizes);
+      received.bytes = received.tensor.writable_bytes();
+    }
+    return received;
+  }
+
   Result<Tensor> gathered(const Tensor& own) {
-    Tensor all = Tensor::uninitialized(own.data_type(), stacked(group_.size(), own.sizes()));
-    LEMMA_RETURN_IF_ERROR(communicator_.all_gather(group_, own.bytes(), all.writable_bytes()));
-    return all;
+    LEMMA_ASSIGN_OR_RETURN(const Received all,
+                           receiving(own.data_type(), stacked(group_.size(), own.sizes())));
+    LEMMA_RETURN_IF_ERROR(communicator_.all_gather(group_, own.bytes(), all.bytes));
+    return all.tensor;
   }
   Result<Tensor> exchanged(const Tensor& parts) {
-    Tensor received = Tensor::uninitialized(parts.data_type(), parts.sizes());
-    LEMMA_RETURN_IF_ERROR(
-        communicator_.all_to_all(group_, parts.bytes(), received.writable_bytes()));
-    return received;
+    LEMMA_ASSIGN_OR_RETURN(const Received received, receiving(parts.data_type(), parts.sizes()));
+    LEMMA_RETURN_IF_ERROR(communicator_.all_to_all(group_, parts.bytes(), received.bytes));
+    return received.tensor;
   }
   Result<Tensor> reduced(const Tensor& all) {
     return applied("Reduce", all, {{"reduction", exchange_.attributes.string("reduction")}});
@@ -378,17 +397,21 @@ Result<std::vector<Tensor>> run_rank(const RankProgram& program, std::vector<Ten
   std::map<ValueId, Tensor> values;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values.emplace(program.inputs[i], std::move(inputs[i]));
+  LEMMA_RETURN_IF_ERROR(communicator.begin_step());
   for (std::size_t i = 0; i < program.stages.size(); ++i) {
     const Stage& stage = program.stages[i];
     std::vector<NamedTensor> given;
     for (const ValueId input : stage.inputs) given.push_back({name_of(input), values.at(input)});
     if (!stage.outputs.empty()) {
+      communicator.enter(fmt::format("stage {}", i + 1));
       LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> results, engine(i, stage.graph, given));
       for (std::size_t k = 0; k < results.size(); ++k)
         values.insert_or_assign(stage.outputs[k], std::move(results[k]));
     }
     for (const Exchange& exchange : stage.exchanges) {
       const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
+      communicator.enter(
+          fmt::format("{} of '{}' behind stage {}", exchange.op, name_of(exchange.operand), i + 1));
       Exchanging exchanging(exchange, program.groups[axis], program.groups.size() - 1,
                             communicator);
       LEMMA_ASSIGN_OR_RETURN(Tensor result, exchanging(values.at(exchange.operand)));

@@ -49,7 +49,8 @@ using StageEngine = std::function<Result<std::vector<interpreter::Tensor>>(
     std::size_t stage, const Graph& graph, std::span<const interpreter::NamedTensor> inputs)>;
 StageEngine interpreter_engine(int threads);
 
-/// The rank's outputs for its inputs, in their order.
+/// The rank's outputs for its inputs, in their order. They may lie in memory of the communicator, until the end of the next
+/// step.
 Result<std::vector<interpreter::Tensor>> run_rank(const RankProgram& program,
                                                   std::vector<interpreter::Tensor> inputs,
                                                   const StageEngine& engine,

@@ -1,6 +1,7 @@
 #include "plans/on_ranks/thread_ranks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -53,6 +54,8 @@ class Meetings {
     return message;
   }
 
+  bool is_over() const { return is_ended_; }
+
   void end() {
     const std::lock_guard lock(mutex_);
     is_ended_ = true;
@@ -83,7 +86,7 @@ class Meetings {
   /// By sender, receiver and channel.
   std::map<std::tuple<std::size_t, std::size_t, std::uint32_t>, std::deque<std::vector<std::byte>>>
       messages_;
-  bool is_ended_ = false;
+  std::atomic<bool> is_ended_ = false;
 };
 
 class ThreadRank : public Communicator {
@@ -93,6 +96,11 @@ class ThreadRank : public Communicator {
 
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return size_; }
+  bool is_over() const override { return meetings_.is_over(); }
+  Windows* windows() override {
+    if (windows_ == nullptr) windows_ = windows_of_threads(*this);
+    return windows_.get();
+  }
 
   Result<void> all_to_all(const Group& group, std::span<const std::byte> parts,
                           std::span<std::byte> received) override {
@@ -131,7 +139,7 @@ class ThreadRank : public Communicator {
   Result<void> receive(std::size_t from, std::uint32_t channel,
                        std::span<std::byte> received) override {
     const auto message = meetings_.fetch(from, rank_, channel);
-    if (!message) return unsupported("another rank has ended");
+    if (!message) return left();
     if (message->size() != received.size())
       return internal_error("a message has another size than its receiver expects");
     copy(*message, received);
@@ -146,14 +154,15 @@ class ThreadRank : public Communicator {
   template <typename Take>
   Result<void> exchange(const Group& group, std::span<const std::byte> sent, Take take) {
     const auto* all = meetings_.meet(group, rank_, sent);
-    if (all == nullptr) return unsupported("another rank has ended");
+    if (all == nullptr) return left();
     take(*all);
-    if (!meetings_.leave(group)) return unsupported("another rank has ended");
+    if (!meetings_.leave(group)) return left();
     return {};
   }
 
   Meetings& meetings_;
   std::size_t rank_, size_;
+  std::unique_ptr<Windows> windows_;
 };
 
 }  // namespace
@@ -161,22 +170,24 @@ class ThreadRank : public Communicator {
 Result<void> run_as_threads(std::size_t ranks,
                             const std::function<Result<void>(Communicator& communicator)>& run) {
   Meetings meetings;
-  std::mutex mutex;
-  std::optional<Error> first;
+  std::vector<std::optional<Error>> errors(ranks);
+  // Others may still write to the windows of a rank that has ended.
+  std::deque<ThreadRank> communicators;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    communicators.emplace_back(meetings, rank, ranks);
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
-      ThreadRank communicator(meetings, rank, ranks);
-      const Result<void> done = run(communicator);
+      ThreadRank& communicator = communicators[rank];
+      const Result<void> done = run_guarded(run, communicator);
       if (done) return;
-      {
-        const std::lock_guard lock(mutex);
-        if (!first) first = done.error();
-      }
+      if (!communicator.was_left()) errors[rank] = ended(communicator, done.error());
       meetings.end();
     });
   for (std::thread& thread : threads) thread.join();
-  if (first) return tl::unexpected(*first);
+  // The first one by number, so that the same is told where several end alike.
+  for (std::optional<Error>& error : errors)
+    if (error) return tl::unexpected(std::move(*error));
   return {};
 }
 

@@ -2,12 +2,12 @@
 
 #include <mpi.h>
 
-#include <cstdio>
 #include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "ranks/mpi/start.h"
 #include "ranks/transport.h"
 
 namespace lemma::ranks {
@@ -101,11 +101,6 @@ class MpiTransport : public Transport {
 // NOLINTNEXTLINE(readability-identifier-naming): the name that is looked up.
 extern "C" __attribute__((visibility("default"))) lemma::ranks::Transport* lemma_connect_mpi(
     char* reason, std::size_t size) {
-  int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
-      provided < MPI_THREAD_FUNNELED) {
-    std::snprintf(reason, size, "%s", "it does not start, or knows no threads");
-    return nullptr;
-  }
+  if (!lemma::ranks::start_mpi(reason, size)) return nullptr;
   return new lemma::ranks::MpiTransport;
 }

@@ -4,10 +4,17 @@
 
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <list>
 #include <map>
+#include <memory>
+#include <optional>
 
+#include "plans/on_ranks/mpi/peers.h"
+#include "plans/on_ranks/mpi/windows.h"
 #include "plans/on_ranks/mpi_ranks.h"
+#include "ranks/mpi/start.h"
 
 namespace lemma::plans {
 namespace {
@@ -20,6 +27,7 @@ class MpiRank : public Communicator {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     MPI_Comm_group(MPI_COMM_WORLD, &world_);
+    peers_.emplace();
   }
 
   std::size_t rank() const override { return static_cast<std::size_t>(rank_); }
@@ -81,8 +89,26 @@ class MpiRank : public Communicator {
     return {};
   }
 
+  void enter(std::string_view place) override {
+    Communicator::enter(place);
+    peers_->enter(place);
+  }
+  Windows* windows() override {
+    if (windows_ == nullptr)
+      windows_ = windows_of_processes([this](const Group& group) { return &known(group); });
+    return windows_.get();
+  }
+
+  /// Ends all ranks. The first one on a machine says why.
+  [[noreturn]] void abort(const Ending& ending) {
+    if (peers_->claim_last_word()) std::cerr << ending.line << std::endl;
+    MPI_Abort(MPI_COMM_WORLD, ending.code);
+    std::abort();
+  }
   void close() {
     for (Sending& sending : sendings_) MPI_Wait(&sending.request, MPI_STATUS_IGNORE);
+    windows_.reset();
+    peers_.reset();
     MPI_Finalize();
   }
 
@@ -139,23 +165,26 @@ class MpiRank : public Communicator {
     return unsupported("MPI reports that an exchange failed");
   }
 
-  MPI_Comm communicator_of(const Group& group) {
-    const auto known = communicators_.find(group);
-    if (known != communicators_.end()) return known->second;
+  MPI_Comm communicator_of(const Group& group) { return known(group); }
+
+  const MPI_Comm& known(const Group& group) {
+    const auto place = communicators_.find(group);
+    if (place != communicators_.end()) return place->second;
     std::vector<int> ranks(group.begin(), group.end());
     MPI_Group members = MPI_GROUP_NULL;
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Group_incl(world_, static_cast<int>(ranks.size()), ranks.data(), &members);
     MPI_Comm_create_group(MPI_COMM_WORLD, members, tag, &made);
     MPI_Group_free(&members);
-    communicators_.emplace(group, made);
-    return made;
+    return communicators_.emplace(group, made).first->second;
   }
 
   int rank_ = 0, size_ = 1;
   MPI_Group world_ = MPI_GROUP_NULL;
   std::map<Group, MPI_Comm> communicators_;
   std::list<Sending> sendings_;
+  std::unique_ptr<Windows> windows_;
+  std::optional<Peers> peers_;
 };
 
 }  // namespace
@@ -164,20 +193,16 @@ class MpiRank : public Communicator {
 // NOLINTNEXTLINE(readability-identifier-naming): the names that are looked up.
 extern "C" __attribute__((visibility("default"))) lemma::plans::Communicator* lemma_connect_plans(
     char* reason, std::size_t size) {
-  int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
-      provided < MPI_THREAD_FUNNELED) {
-    std::snprintf(reason, size, "%s", "it does not start, or knows no threads");
-    return nullptr;
-  }
+  if (!lemma::ranks::start_mpi(reason, size)) return nullptr;
   return new lemma::plans::MpiRank;
 }
 
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) void lemma_end_plans(
-    lemma::plans::Communicator* communicator, int failed) {
+    lemma::plans::Communicator* communicator, const lemma::plans::Ending* ending) {
+  auto* const rank = static_cast<lemma::plans::MpiRank*>(communicator);
   // The others wait for a rank that has failed: all of them end.
-  if (failed != 0) MPI_Abort(MPI_COMM_WORLD, failed);
-  static_cast<lemma::plans::MpiRank*>(communicator)->close();
-  delete communicator;
+  if (ending != nullptr) rank->abort(*ending);
+  rank->close();
+  delete rank;
 }

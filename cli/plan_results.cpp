@@ -1,0 +1,62 @@
+#include "cli/plan_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include "cli/error_line.h"
+#include "report/table.h"
+
+namespace lemma {
+
+double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (expected.sizes() != actual.sizes()) return infinity;
+  const std::vector<double> x = expected.reals(), y = actual.reals();
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return infinity;
+    difference = std::max(difference, std::abs(x[i] - y[i]));
+  }
+  for (const double element : x)
+    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
+  return largest > 0 ? difference / largest : difference;
+}
+
+plans::Group all_ranks(const plans::Communicator& communicator) {
+  plans::Group all(communicator.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
+Result<void> share_counts(RankResults& results, plans::Communicator& communicator) {
+  for (auto* counts :
+       {&results.bytes, &results.messages, &results.planned_bytes, &results.collectives}) {
+    const std::uint64_t own = (*counts)[communicator.rank()];
+    LEMMA_RETURN_IF_ERROR(communicator.all_gather(all_ranks(communicator),
+                                                  std::as_bytes(std::span(&own, 1)),
+                                                  std::as_writable_bytes(std::span(*counts))));
+  }
+  return {};
+}
+
+std::string exchanges_text(const RankResults& results) {
+  using Align = Table::Align;
+  Table table({"rank", "messages", "bytes sent", "as planned", "collectives"},
+              {Align::right, Align::right, Align::right, Align::right, Align::right});
+  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank)
+    table.add({fmt::format("{}", rank), fmt::format("{}", results.messages[rank]),
+               fmt::format("{}", results.bytes[rank]),
+               fmt::format("{}", results.planned_bytes[rank]),
+               fmt::format("{}", results.collectives[rank])});
+  return table.text();
+}
+
+plans::Ending ending_of(const Error& error) {
+  return {printable("lemma: " + error.message), static_cast<int>(exit_code_of(error.kind))};
+}
+
+}  // namespace lemma

@@ -1,0 +1,63 @@
+#pragma once
+// What a run of a program over many devices gives, and how its ranks are started.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/rank_job.h"
+#include "interpreter/tensor.h"
+#include "plans/on_ranks/communicator.h"
+#include "plans/on_ranks/mpi_ranks.h"
+#include "plans/on_ranks/thread_ranks.h"
+#include "ranks/launcher.h"
+
+namespace lemma {
+
+/// What the ranks have computed and sent, by rank.
+struct RankResults {
+  std::vector<std::vector<interpreter::Tensor>> outputs;
+  std::vector<std::uint64_t> bytes, messages, planned_bytes, collectives;
+  std::vector<std::string> interpreted;  // of the first rank
+  std::vector<double> seconds;           // by step, of the first rank, from the beginning
+  std::vector<std::vector<interpreter::Tensor>>
+      numbers;  // by step, of the first rank: outputs of one element
+
+  explicit RankResults(std::size_t ranks)
+      : outputs(ranks), bytes(ranks), messages(ranks), planned_bytes(ranks), collectives(ranks) {}
+};
+
+/// The largest difference from what one device computes, relative to the largest element; infinite where sizes differ, or
+/// one of two elements is no number or infinite and the other is not the same.
+double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual);
+
+plans::Group all_ranks(const plans::Communicator& communicator);
+/// Gives all what each has sent.
+Result<void> share_counts(RankResults& results, plans::Communicator& communicator);
+/// A row for each rank.
+std::string exchanges_text(const RankResults& results);
+/// What a process says of an error, and its exit code.
+plans::Ending ending_of(const Error& error);
+
+/// A thread for each rank; or this process is one of those that a launcher has started. Then each gives what it has to all.
+/// `run` has compute() and share(), which take a Communicator.
+template <typename Run>
+Result<void> run_on_all(std::size_t ranks, Run& run) {
+  const std::size_t started = ranks::launch_of_environment().size;
+  if (started == 1)
+    return plans::run_as_threads(
+        ranks, [&](plans::Communicator& communicator) { return run.compute(communicator); });
+  if (started != ranks)
+    return bad_input(fmt::format("the plan is for {} ranks, but {} were started", ranks, started));
+  return plans::run_as_process(
+      rank_module("lemma_mpi_plans.so"), ranks,
+      [&](plans::Communicator& communicator) -> Result<void> {
+        LEMMA_RETURN_IF_ERROR(run.compute(communicator));
+        return run.share(communicator);
+      },
+      ending_of);
+}
+
+}  // namespace lemma

@@ -1,0 +1,48 @@
+#include "plans/on_ranks/traffic.h"
+
+#include "interpreter/tensor.h"
+#include "ir/data_type.h"
+
+namespace lemma::plans {
+
+namespace {
+
+/// Of one collective: messages, and the bytes of each.
+struct Messages {
+  std::uint64_t count = 0, bytes = 0;
+};
+
+Messages messages_of(const Exchange& exchange, const Group& group, std::size_t rank) {
+  const auto sizes = *constant_sizes(*exchange.operand_type.shape);
+  const auto elements = static_cast<std::uint64_t>(interpreter::element_count(sizes));
+  const std::uint64_t bytes = byte_size(exchange.operand_type.data_type) * elements;
+  const std::uint64_t ranks = group.size(), others = ranks - 1;
+  if (exchange.op == "OwnPart") return {};
+  if (exchange.op == "AllReduce" && elements % ranks == 0) return {2 * others, bytes / ranks};
+  if (exchange.op == "ReduceScatter" || exchange.op == "AllToAll") return {others, bytes / ranks};
+  if (exchange.op != "Permute") return {others, bytes};
+  const auto place = static_cast<std::int64_t>(place_in(group, rank));
+  const auto count = static_cast<std::int64_t>(ranks);
+  const std::int64_t shift = exchange.attributes.integer("shift");
+  const bool is_sent = exchange.attributes.integer("ring") != 0
+                           ? shift % count != 0
+                           : shift != 0 && place + shift >= 0 && place + shift < count;
+  return {is_sent ? 1U : 0U, bytes};
+}
+
+}  // namespace
+
+Traffic planned_traffic(const RankProgram& program, std::size_t rank) {
+  Traffic traffic;
+  for (const Stage& stage : program.stages)
+    for (const Exchange& exchange : stage.exchanges) {
+      const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
+      const Messages messages = messages_of(exchange, program.groups[axis], rank);
+      if (exchange.op != "OwnPart") ++traffic.collectives;
+      traffic.messages += messages.count;
+      traffic.bytes += messages.count * messages.bytes;
+    }
+  return traffic;
+}
+
+}  // namespace lemma::plans

@@ -1,0 +1,19 @@
+#pragma once
+// What a rank of a program sends in a step, from the collectives of the program alone: what is counted when it runs has to be
+// the same.
+
+#include <cstdint>
+
+#include "plans/on_ranks/rank_program.h"
+
+namespace lemma::plans {
+
+struct Traffic {
+  std::uint64_t collectives = 0, messages = 0, bytes = 0;
+
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
+Traffic planned_traffic(const RankProgram& program, std::size_t rank);
+
+}  // namespace lemma::plans
