@@ -436,6 +436,9 @@ class RankedLift {
   Result<ValueId> part_at(ValueId value, std::size_t axis, std::size_t place, std::size_t count) {
     const auto sizes = constant_sizes(*program().type(value).shape);
     if (!sizes) return unsupported("a collective of tensors of unknown sizes");
+    if ((*sizes)[axis] % static_cast<std::int64_t>(count) != 0)
+      return bad_input(fmt::format("a collective cuts {} elements of axis {} into {} parts",
+                                   (*sizes)[axis], axis, count));
     const std::int64_t size = (*sizes)[axis] / static_cast<std::int64_t>(count);
     Window window;
     for (const std::int64_t whole : *sizes) window.push_back({0, whole});
