@@ -46,9 +46,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CostOptions, database, shipped, measures, run
                                    replay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExportOptions, external_data, runtime_operators)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, keeps_original, search,
-                                   check, onnx_runtime, second_judge, timing, most_growth, costs,
-                                   writing, operator_set, explanation, trace, threads,
-                                   time_limit_seconds)
+                                   check, onnx_runtime, second_judge, timing, most_growth,
+                                   is_only_described, costs, writing, operator_set, explanation,
+                                   trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
                                    task_program, target, shapes, sample_shapes, outputs,
                                    fixes_defaults, memory_limit_bytes, takes_digests, options)

@@ -98,6 +98,7 @@ void take_target(const TargetArguments& arguments, OptimizeOptions& options) {
   const Target* target = target_of(arguments);
   const bool runs_here = target != nullptr && target->is_onnx_runtime();
   options.timing.measures = arguments.measures && target != nullptr && target->runs_models();
+  options.is_only_described = target == nullptr || !target->runs_models();
   if (options.second_judge || (options.timing.measures && runs_here))
     options.onnx_runtime = {python_program(), data_directory() / "onnxruntime_worker.py"};
   if (const auto source = measured_costs(arguments)) options.costs = costs_of(arguments, *source);

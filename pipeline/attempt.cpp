@@ -105,8 +105,7 @@ Result<std::optional<Outcome>> objection_of_size(const AttemptSetup& setup, cons
   }
   LEMMA_ASSIGN_OR_RETURN(const std::string too_large, setup.growth.objection_to(staged.file()));
   if (too_large.empty()) return std::optional<Outcome>();
-  reason =
-      "kept as it was: " + too_large + (job.options.cleans ? "" : "; --max-growth allows more");
+  reason = too_large + (job.options.cleans ? "" : "; --max-growth allows more");
   return std::optional(Outcome::too_large);
 }
 

@@ -10,6 +10,9 @@ namespace lemma {
 
 /// The bytes that attributes and constants of some nodes take.
 constexpr double small_growth = 4096;
+/// Of a result for a device that is only described, as a part of the original. Its weights are read at the price of the
+/// device's memory; the file has no price there.
+constexpr double described_growth = 1;
 /// A node with its names, in bytes.
 constexpr double node_bytes = 256;
 
@@ -26,10 +29,11 @@ Result<FileGrowth> FileGrowth::of(const std::filesystem::path& original,
   const TimingOptions& timing = options.timing;
   const bool is_timed =
       timing.measures || (timing.replay && timing.replay->state != TimingReport::State::predicted);
-  const double allowed =
-      options.most_growth
-          ? *options.most_growth * static_cast<double>(bytes)
-          : small_growth + node_bytes * static_cast<double>(std::max<std::int64_t>(written_out, 0));
+  double allowed =
+      small_growth + node_bytes * static_cast<double>(std::max<std::int64_t>(written_out, 0));
+  if (options.is_only_described && !options.cleans)
+    allowed += described_growth * static_cast<double>(bytes);
+  if (options.most_growth) allowed = *options.most_growth * static_cast<double>(bytes);
   return FileGrowth(bytes, allowed, options.most_growth || options.cleans || !is_timed);
 }
 

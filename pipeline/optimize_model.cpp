@@ -84,6 +84,7 @@ struct Improvement {
   std::optional<Attempt> last;  // of the attempts; nothing: there was none
   std::string kept;             // why the original is kept without a further attempt
   std::string warning;          // of the last result that was refused
+  std::string too_large;        // a result that is not written for its size
   bool is_simplified = false;   // the last one is only simpler than the original
   bool is_computed = true;      // the interpreter had the time to compute the original
   double search_seconds = 0, check_seconds = 0;
@@ -106,6 +107,10 @@ Result<void> attempt_classes(const AttemptSetup& setup, bool keeps_small,
     if (outcome == Attempt::Outcome::refused)
       improvement.warning =
           fmt::format("a result of rules up to {} was refused: {}", name(classes[i]), tried.reason);
+    if (outcome == Attempt::Outcome::too_large && !keeps_small)
+      improvement.too_large =
+          fmt::format("a graph that is predicted to take {:.4g} us is not written: {}",
+                      1e6 * tried.figures.after.seconds, tried.reason);
     improvement.last = std::move(tried);
     if (outcome == Attempt::Outcome::too_large && !keeps_small) {
       keeps_small = true;
@@ -291,6 +296,7 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
     if (!improvement.is_computed)
       report.message += std::string(report.message.empty() ? "" : "; ") +
                         "compared by ONNX Runtime alone: there was no time to compute it here";
+    if (report.message.empty()) report.message = improvement.too_large;
     report.after = improvement.last->figures.after;
     LEMMA_RETURN_IF_ERROR(improvement.last->staged->publish(job.options.before_publishing));
     return write_explanation(job, improvement.last->explanation, bodies);
@@ -303,6 +309,7 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
         "kept as it was: " + (improvement.last ? improvement.last->reason : improvement.kept);
   } else {
     report.message = improvement.last->reason;
+    if (outcome == Outcome::too_large) report.message = "kept as it was: " + report.message;
     explanation = improvement.last->explanation;
     if (!improvement.warning.empty()) {
       report.status = OptimizeStatus::mismatch;
@@ -310,6 +317,7 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
       report.search.rules_used.clear();
     }
   }
+  if (report.message.empty()) report.message = improvement.too_large;
   return write_original(job, explanation, bodies);
 }
 

@@ -59,8 +59,10 @@ struct OptimizeOptions {
   bool second_judge = true;  // compares the result with the original
   TimingOptions timing;
   /// How much larger than the original's the result's file may be, as a part of it. Nothing: by 4,096 bytes (if it is
-  /// cleaned or only simplified, too), but of any size where it was faster when it was run.
+  /// cleaned or only simplified, too), but of any size where it was faster when it was run, and twice as large where it is
+  /// predicted for a device that is only described.
   std::optional<double> most_growth;
+  bool is_only_described = false;  // the device: nothing is run on it
   CostOptions costs;
   ExportOptions writing;
   int operator_set = 0;               // that is written; 0: that of the model

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """How large the file of a result may be. Models are encoded by hand."""
 
+import json
 import pathlib
+import random as random_numbers
 import subprocess
 import sys
 import tempfile
@@ -9,7 +11,7 @@ import unittest
 
 import tested_programs
 import tiny_models
-from tiny_models import F32, I64, node, tensor_type
+from tiny_models import F32, I64, integers_attribute, node, tensor_type
 
 LEMMA = None
 SIZE = 30
@@ -27,6 +29,56 @@ def with_fills(count):
     nodes += [node("Relu", [value], ["r"]), node("Relu", ["r"], ["y"])]
     matrix = tensor_type(F32, [SIZE, SIZE])
     return tiny_models.model(nodes, [("x", matrix)], [("y", matrix)], initializers=initializers)
+
+
+def residual_block(channels, size):
+    """Relu(Conv3x3(Relu(Conv3x3(x))) + Conv1x1(x)): the example of TASO (Jia and others, SOSP 2019, figure 3)."""
+    random = random_numbers.Random(1)
+
+    def weights(name, kernel):
+        count = channels * channels * kernel * kernel
+        values = [random.uniform(-1, 1) / (channels * kernel) for _ in range(count)]
+        return tiny_models.tensor(name, [channels, channels, kernel, kernel], values)
+
+    pads = integers_attribute("pads", [1, 1, 1, 1])
+    nodes = [node("Conv", ["x", "a"], ["p"], attributes=[pads]), node("Relu", ["p"], ["q"]),
+             node("Conv", ["q", "b"], ["r"], attributes=[pads]), node("Conv", ["x", "c"], ["s"]),
+             node("Add", ["r", "s"], ["t"]), node("Relu", ["t"], ["y"])]
+    image = tensor_type(F32, [1, channels, size, size])
+    return tiny_models.model(nodes, [("x", image)], [("y", image)], initializers=[weights("a", 3), weights("b", 3), weights("c", 1)])
+
+
+class DescribedDevices(unittest.TestCase):
+    """A kernel of 1x1 that is enlarged pays where launches are expensive, and not where arithmetic is."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lemma-file-size-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def optimized(self, model, device, *words):
+        """The status, the growth in bytes, and what is said."""
+        file, result = self.folder / "model.onnx", self.folder / "result.onnx"
+        file.write_bytes(model)
+        done = subprocess.run([LEMMA, "optimize", file, "-o", result, "--device", device, "--no-second-judge", "--json", *words],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)["models"][0]
+        return report["status"], result.stat().st_size - len(model), report["message"]
+
+    def test_one_block_has_two_answers(self):
+        block = residual_block(64, 28)
+        status, growth, _ = self.optimized(block, "v100-2019")
+        self.assertEqual(status, "optimized")
+        self.assertGreater(growth, 100000)
+        self.assertLess(growth, len(block))
+        self.assertEqual(self.optimized(block, "k80")[0], "unchanged")
+
+    def test_a_result_that_is_too_large_is_told(self):
+        status, growth, message = self.optimized(residual_block(64, 14), "v100-2019", "--max-growth", "10")
+        self.assertEqual((status, growth), ("unchanged", 0))
+        self.assertIn("--max-growth allows more", message)
+        self.assertIn("is not written", message)
 
 
 class FileSize(unittest.TestCase):
