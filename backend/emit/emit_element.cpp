@@ -265,7 +265,8 @@ Result<void> ElementWriter::write_select(TermNumber id, const std::string& type)
     source_.add(
         source::constant(type, term_name(id),
                          fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]),
-                                     term_name(term.operands[1]), term_name(term.operands[2]))));
+                                     branch_text(id, term.operands[1]),
+                                     branch_text(id, term.operands[2]))));
     return {};
   }
   source_.add(source::Declaration{.type = type, .name = term_name(id)});
