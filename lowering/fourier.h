@@ -40,7 +40,7 @@ struct ComplexNumbers {
 template <typename T>
 class FourierSums {
  public:
-  explicit FourierSums(std::int64_t length) : length_(length) {
+  [[gnu::noinline]] explicit FourierSums(std::int64_t length) : length_(length) {
     std::int64_t rest = length;
     for (const std::int64_t factor : {4, 2, 3, 5, 7})
       for (; rest % factor == 0; rest /= factor) factors_.push_back(factor);
@@ -71,8 +71,8 @@ class FourierSums {
     for (std::int64_t j = 0; j < sums; ++j) store(j, x.real[j], x.imaginary[j]);
   }
 
-  /// In place, with roots exp(-2 pi i j k / n).
-  void transform(ComplexNumbers<T>& x, ComplexNumbers<T>& scratch) const {
+  /// In place, with roots exp(-2 pi i j k / n). Once for all kernels of a source.
+  [[gnu::noinline]] void transform(ComplexNumbers<T>& x, ComplexNumbers<T>& scratch) const {
     if (longer_) return convolve(x);
     std::int64_t rest = length_, done = 1, first_turn = 0, first_root = 0;
     for (const std::int64_t factor : factors_) {

@@ -52,9 +52,16 @@ class Sample {
   /// One application of f32 inputs, or of another type, that the family is too small for.
   void add(std::string_view name, const std::vector<Shape>& shapes, const Attributes& given,
            DataType type = DataType::f32, Values values = Values::random) {
+    std::vector<TensorType> types;
+    for (const Shape& shape : shapes) types.push_back({type, shape});
+    add(name, types, given, values);
+  }
+
+  void add(std::string_view name, const std::vector<TensorType>& types, const Attributes& given,
+           Values values = Values::random) {
     const OperatorRecord& record = lemma::record(operator_named(name));
     OperatorInstance instance;
-    for (const Shape& shape : shapes) instance.inputs.push_back({type, shape});
+    instance.inputs = types;
     const auto attributes = complete_attributes(record, instance.inputs, given, 1);
     ASSERT_TRUE(attributes) << attributes.error().message;
     instance.attributes = *attributes;
@@ -118,7 +125,8 @@ class Sample {
   static bool sums_in_lanes(const std::string& source) {
     static const std::regex in_lanes(
         R"(combined_in_pairs<\d+>\(l\d+, \[\]\((float|double) a, \w+ b\) \{ return (Add|Multiply)::)");
-    return std::regex_search(source, in_lanes);
+    return std::regex_search(source, in_lanes) ||
+           source.find("fourier_sums") != std::string::npos;
   }
 
   static Tensor with_values(const Tensor& tensor, Values values) {
@@ -251,6 +259,68 @@ Definition gradient_of_relu(std::int64_t size, DataType type) {
   return std::move(d).finish();
 }
 
+/// Squares that are transposed in registers, and their rests.
+void add_transposed(Sample& sample) {
+  for (const DataType type : {DataType::u8, DataType::i8, DataType::boolean, DataType::u16,
+                              DataType::f16, DataType::f32}) {
+    sample.add("Transpose", {Shape{17, 30}}, {}, type);
+    sample.add("Transpose", {Shape{16, 16}}, {}, type);
+    sample.add("Transpose", {Shape{9, 50}}, {}, type);
+    sample.add("Transpose", {Shape{3, 33, 20}}, {{"perm", Integers{0, 2, 1}}}, type);
+  }
+}
+
+/// Updates that replace elements, some of them twice.
+void add_scattered(Sample& sample) {
+  const DataType index = DataType::i64;
+  for (const DataType type : {DataType::f32, DataType::f16, DataType::u8, DataType::i32,
+                              DataType::u64, DataType::boolean}) {
+    for (const std::int64_t axis : {0, -1})
+      sample.add("ScatterElements",
+                 std::vector<TensorType>{
+                     {type, Shape{5, 4, 6}}, {index, Shape{5, 3, 2}}, {type, Shape{5, 3, 2}}},
+                 {{"axis", axis}});
+    sample.add("ScatterElements",
+               std::vector<TensorType>{{type, Shape{4}}, {index, Shape{1}}, {type, Shape{1}}},
+               {{"axis", INT64_C(0)}});
+    sample.add("ScatterND",
+               std::vector<TensorType>{
+                   {type, Shape{5, 4, 20}}, {index, Shape{3, 2, 1}}, {type, Shape{3, 2, 4, 20}}},
+               {});
+    sample.add("ScatterND",
+               std::vector<TensorType>{
+                   {type, Shape{5, 4, 20}}, {index, Shape{7, 2}}, {type, Shape{7, 20}}},
+               {});
+    EXPECT_NE(sample.source().find("is_inside"), std::string::npos);
+  }
+}
+
+/// Transforms of lengths with small factors, with larger ones, and of primes.
+void add_transforms(Sample& sample) {
+  const Attributes onesided = {{"onesided", INT64_C(1)}},
+                   back = {{"onesided", INT64_C(1)}, {"inverse", INT64_C(1)}};
+  for (const DataType type : {DataType::f32, DataType::f64}) {
+    for (const std::int64_t length : {16, 21, 40, 74})
+      for (const std::int64_t parts : {1, 2})
+        sample.add("DFT", {Shape{2, Dimension(length), Dimension(parts)}}, {}, type);
+    sample.add("DFT", {Shape{3, 24, 1}}, onesided, type);
+    sample.add("DFT", {Shape{2, 9, 3, 2}}, {{"axis", INT64_C(1)}, {"dft_length", Dimension(30)}},
+               type);
+    sample.add("DFT", {Shape{2, 40, 2}}, {{"dft_length", Dimension(18)}}, type);
+    sample.add("DFT", {Shape{2, 11, 2}}, back, type);
+  }
+  EXPECT_NE(sample.source().find("fourier_sums.run(9, 30, true"), std::string::npos);
+}
+
+/// Elements at computed places, which the rows of a block share.
+void add_gathered(Sample& sample) {
+  for (const DataType type : {DataType::f32, DataType::f64})
+    for (const char* padding : {"zeros", "border", "reflection"})
+      sample.add("GridSample", {Shape{2, 16, 9, 10}, Shape{2, 9, 9, 2}},
+                 {{"mode", std::string("linear")}, {"padding_mode", std::string(padding)}}, type);
+  EXPECT_NE(sample.source().find("static_cast<std::int32_t>("), std::string::npos);
+}
+
 /// Rows of the result are asked for before long sums, and not before short ones or where the result is small; terms of long
 /// sums are asked for in the sums.
 TEST(EmitCpp, asks_for_rows_and_terms_of_long_sums) {
@@ -346,6 +416,10 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
     sample.add("Div", {Shape{300}, Shape{300}}, {}, type, Values::divisors);
     sample.add("Mod", {Shape{300}, Shape{300}}, {}, type, Values::divisors);
   }
+  add_transposed(sample);
+  add_scattered(sample);
+  add_transforms(sample);
+  add_gathered(sample);
   // So large that the order of the loops over blocks matters.
   sample.add("Conv", {Shape{1, 16, 130, 260}, Shape{16, 16, 3, 3}}, {});
   EXPECT_NE(sample.source().find("chunk_"), std::string::npos);

@@ -420,12 +420,12 @@ template <std::int64_t lanes, typename T>
 
 /// The elements of two vectors by turns, from the lower or the upper half of each part of 16 bytes.
 template <bool upper, typename V, int... lane>
-[[gnu::always_inline]] inline V interleaved(const V& a, const V& b,
-                                            std::integer_sequence<int, lane...>) {
+[[gnu::always_inline]] inline void interleave(V& to, const V& a, const V& b,
+                                              std::integer_sequence<int, lane...>) {
   constexpr int count = sizeof...(lane), part = 16 / sizeof(a[0]);
-  return __builtin_shufflevector(a, b,
-                                 (lane / part * part + lane % part / 2 +
-                                  (upper ? part / 2 : 0) + (lane % 2 == 0 ? 0 : count))...);
+  to = __builtin_shufflevector(a, b,
+                               (lane / part * part + lane % part / 2 + (upper ? part / 2 : 0) +
+                                (lane % 2 == 0 ? 0 : count))...);
 }
 
 /// Registers from the first and the second half by turns: the bits of a position in all of them, register after register, are
@@ -437,8 +437,8 @@ template <typename V, int count>
   V result[count];
   for (int i = 0; i < count / 2; ++i) {
     const V &a = registers_of_rows[i], &b = registers_of_rows[i + count / 2];
-    result[2 * i] = interleaved<false>(a, b, all);
-    result[2 * i + 1] = interleaved<true>(a, b, all);
+    interleave<false>(result[2 * i], a, b, all);
+    interleave<true>(result[2 * i + 1], a, b, all);
   }
   for (int i = 0; i < count; ++i) registers_of_rows[i] = result[i];
 }
