@@ -152,7 +152,7 @@ class Chooser {
                columns = static_cast<double>(choice.part_columns);
     const double places = 3 * (vectors(left_, choice.tile.rows, choice.tile.terms) +
                                vectors(right_, choice.tile.columns, choice.tile.terms));
-    constexpr double others = 40;
+    constexpr double others = 48;
     if (has_matrix_units(arithmetic_)) {
       // Fragments of the terms that are multiplied, and of those that come next.
       const std::int64_t groups =
