@@ -104,7 +104,7 @@ class Chooser {
     const std::int64_t tiles =
         choice.stages * (tile_bytes(left_, tile.rows, tile.terms, bytes) +
                          tile_bytes(right_, tile.columns, tile.terms, bytes));
-    const std::int64_t sums = 4 * choice.slices * tile.rows * (tile.columns + 1);
+    const std::int64_t sums = 4 * choice.slices * tile.rows * (tile.columns + 4);
     choice.shared_bytes = static_cast<std::uint64_t>(std::max(tiles, sums) + 15) / 16 * 16;
     return choice.shared_bytes <= limits_.shared_bytes;
   }
