@@ -104,7 +104,7 @@ class Chooser {
     const std::int64_t tiles =
         choice.stages * (tile_bytes(left_, tile.rows, tile.terms, bytes) +
                          tile_bytes(right_, tile.columns, tile.terms, bytes));
-    const std::int64_t sums = 4 * choice.slices * tile.rows * (tile.columns + 1);
+    const std::int64_t sums = 4 * choice.slices * tile.rows * (tile.columns + 4);
     choice.shared_bytes = static_cast<std::uint64_t>(std::max(tiles, sums) + 15) / 16 * 16;
     return choice.shared_bytes <= limits_.shared_bytes;
   }
@@ -152,7 +152,7 @@ class Chooser {
                columns = static_cast<double>(choice.part_columns);
     const double places = 3 * (vectors(left_, choice.tile.rows, choice.tile.terms) +
                                vectors(right_, choice.tile.columns, choice.tile.terms));
-    constexpr double others = 40;
+    constexpr double others = 48;
     if (has_matrix_units(arithmetic_)) {
       // Fragments of the terms that are multiplied, and of those that come next.
       const std::int64_t groups =

@@ -21,24 +21,6 @@ using Kind = ExpressionKind;
 constexpr std::int64_t most_lines = std::int64_t{1}
                                     << 30;  // numbers of rows, columns and terms have 32 bits
 
-/// Terms that the root is computed from, itself included.
-std::vector<bool> terms_below(const LoweredOutput& nest, TermNumber root) {
-  std::vector<bool> is_below(nest.graph.size(), false);
-  is_below[root] = true;
-  const auto take = [&is_below](const Linear& form) {
-    for (const auto& [atom, factor] : form.terms)
-      if (atom >= lowering::first_term_atom) is_below[atom - lowering::first_term_atom] = true;
-  };
-  for (TermNumber id = root + 1; id-- > 0;) {
-    if (!is_below[id]) continue;
-    const Term& term = nest.graph.term(id);
-    for (const TermNumber operand : term.operands) is_below[operand] = true;
-    take(term.linear);
-    for (const Linear& index : term.indices) take(index);
-  }
-  return is_below;
-}
-
 bool has_reduction(const LoweredOutput& nest, TermNumber root) {
   const std::vector<bool> is_below = terms_below(nest, root);
   for (TermNumber id = 0; id <= root; ++id)
@@ -261,6 +243,23 @@ class Finder {
 };
 
 }  // namespace
+
+std::vector<bool> terms_below(const LoweredOutput& nest, TermNumber root) {
+  std::vector<bool> is_below(nest.graph.size(), false);
+  is_below[root] = true;
+  const auto take = [&is_below](const Linear& form) {
+    for (const auto& [atom, factor] : form.terms)
+      if (atom >= lowering::first_term_atom) is_below[atom - lowering::first_term_atom] = true;
+  };
+  for (TermNumber id = root + 1; id-- > 0;) {
+    if (!is_below[id]) continue;
+    const Term& term = nest.graph.term(id);
+    for (const TermNumber operand : term.operands) is_below[operand] = true;
+    take(term.linear);
+    for (const Linear& index : term.indices) take(index);
+  }
+  return is_below;
+}
 
 std::optional<TiledProduct> find_tiled_product(const LoweredOutput& nest,
                                                const std::vector<std::int64_t>& parts,

@@ -45,4 +45,7 @@ std::optional<TiledProduct> find_tiled_product(const lowering::LoweredOutput& ne
                                                const std::vector<std::int64_t>& parts,
                                                const ProductLimits& limits);
 
+/// Terms that the root is computed from, itself included, by number.
+std::vector<bool> terms_below(const lowering::LoweredOutput& nest, lowering::TermNumber root);
+
 }  // namespace lemma::backend

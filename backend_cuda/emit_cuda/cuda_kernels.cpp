@@ -29,7 +29,8 @@ Result<source::Statements> single_body(const TaskOperator& op, const std::vector
   body.add(std::move(tensors));
   LEMMA_ASSIGN_OR_RETURN(
       source::Statements loop,
-      product ? emit_tiled_nest(phase.nest, *product, grid, block_threads)
+      product ? emit_tiled_nest(phase.nest, *product, grid, inputs_in_block(op, phase, residents),
+                                true, block_threads)
               : emit_spread_nest(phase.nest, grid, inputs_in_block(op, phase, residents), true,
                                  block_threads));
   body.add(std::move(loop));

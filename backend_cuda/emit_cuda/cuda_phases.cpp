@@ -105,7 +105,8 @@ Result<Statements> CudaPhases::loop_of(const Place& place, const Phase& phase,
   body.tile_bytes = std::max(body.tile_bytes, product->tiles.shared_bytes);
   parameters.add({"unsigned char*", "slots"}, fmt::format("slots + {}", place.slots.bytes));
   tiles = tile_name(product->tiles, product->left.access, product->right.access, threads);
-  return emit_tiled_nest(phase.nest, *product, bounds, threads);
+  return emit_tiled_nest(phase.nest, *product, bounds, inputs_in_block(place.op, phase),
+                         phase.result < place.op.arguments.size(), threads);
 }
 
 Result<source::Call> CudaPhases::call_of(const Place& place, const Phase& phase, Body& body) {

@@ -21,6 +21,23 @@ using source::Statements;
 
 constexpr std::int64_t bytes_of_access = 16;
 
+bool is_read_together(const LoweredOutput& nest, const lowering::Term& read,
+                      const std::vector<bool>& is_in_block, std::int64_t together) {
+  if (together == 1 || is_in_block[read.input] ||
+      together * static_cast<std::int64_t>(byte_size(read.type)) > bytes_of_access)
+    return false;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+    if (!nest.graph.is_inside(read, axis)) return false;
+  lowering::Linear rest = nest.graph.address(read);
+  for (const LoopVariable axis : nest.axes) {
+    const std::int64_t step = rest.coefficient(axis);
+    const bool is_last = axis == nest.axes.back();
+    if (is_last ? step != 1 : step % together != 0) return false;
+    rest = lowering::combine(rest, lowering::Linear::atom(axis), -step);
+  }
+  return rest.terms.empty() && rest.constant % together == 0;
+}
+
 class SpreadWriter {
  public:
   SpreadWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
@@ -67,35 +84,8 @@ class SpreadWriter {
     source_.add(std::move(store));
   }
 
-  /// The reads of whose neighbours each thread needs all, by input: the only reads of these, inside their tensors and
-  /// at places that are multiples of how many are read.
   std::map<std::uint32_t, lowering::TermNumber> reads_together() const {
-    std::map<std::uint32_t, lowering::TermNumber> reads;
-    std::set<std::uint32_t> others;
-    for (lowering::TermNumber id = 0; id < nest_.graph.size(); ++id) {
-      const lowering::Term& term = nest_.graph.term(id);
-      if (term.kind != ExpressionKind::read) continue;
-      if (!is_read_together(term) || !reads.try_emplace(term.input, id).second)
-        others.insert(term.input);
-    }
-    for (const std::uint32_t input : others) reads.erase(input);
-    return reads;
-  }
-
-  bool is_read_together(const lowering::Term& read) const {
-    if (batch_.together == 1 || is_in_block_[read.input] ||
-        batch_.together * static_cast<std::int64_t>(byte_size(read.type)) > bytes_of_access)
-      return false;
-    for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
-      if (!nest_.graph.is_inside(read, axis)) return false;
-    lowering::Linear rest = nest_.graph.address(read);
-    for (const LoopVariable axis : nest_.axes) {
-      const std::int64_t step = rest.coefficient(axis);
-      const bool is_last = axis == nest_.axes.back();
-      if (is_last ? step != 1 : step % batch_.together != 0) return false;
-      rest = lowering::combine(rest, lowering::Linear::atom(axis), -step);
-    }
-    return rest.terms.empty() && rest.constant % batch_.together == 0;
+    return reads_of_neighbours(nest_, is_in_block_, batch_.together);
   }
 
   /// Reads, before a loop over neighbours, what each of them needs one of.
@@ -241,6 +231,21 @@ class SpreadWriter {
 };
 
 }  // namespace
+
+std::map<std::uint32_t, lowering::TermNumber> reads_of_neighbours(
+    const LoweredOutput& nest, const std::vector<bool>& is_in_block, std::int64_t together) {
+  std::map<std::uint32_t, lowering::TermNumber> reads;
+  std::set<std::uint32_t> others;
+  for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
+    const lowering::Term& term = nest.graph.term(id);
+    if (term.kind != ExpressionKind::read) continue;
+    if (!is_read_together(nest, term, is_in_block, together) ||
+        !reads.try_emplace(term.input, id).second)
+      others.insert(term.input);
+  }
+  for (const std::uint32_t input : others) reads.erase(input);
+  return reads;
+}
 
 std::string length_text(const LoopBounds& bounds) {
   if (bounds.first == "0") return bounds.end;

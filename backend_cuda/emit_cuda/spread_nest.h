@@ -2,12 +2,20 @@
 // A loop nest whose elements are spread over the threads of a block or of a warp.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "backend/emit/emit_nest.h"
 
 namespace lemma::backend {
+
+/// The reads of whose neighbours along the last axis a thread needs all, where it computes so many elements side by side, by
+/// input: the only reads of these, inside their tensors in the device's memory and at places that are multiples of how many are
+/// read.
+std::map<std::uint32_t, lowering::TermNumber> reads_of_neighbours(
+    const lowering::LoweredOutput& nest, const std::vector<bool>& is_in_block,
+    std::int64_t together);
 
 /// How many elements lie between the bounds, as an expression.
 std::string length_text(const LoopBounds& bounds);

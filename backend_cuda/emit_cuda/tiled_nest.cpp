@@ -1,6 +1,8 @@
 #include "backend_cuda/emit_cuda/tiled_nest.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -44,6 +46,9 @@ class TiledWriter {
               const std::vector<LoopBounds>& bounds, std::uint32_t block_threads)
       : nest_(nest), product_(product), bounds_(bounds), block_threads_(block_threads) {}
 
+  /// Results go to the device's memory. `is_in_block`: by input.
+  void store_in_memory(std::vector<bool> is_in_block) { is_in_block_ = std::move(is_in_block); }
+
   Result<Statements> write() {
     for (const std::size_t axis : product_.batches)
       source_.open(source::counting_loop(variable_name(nest_.axes[axis]), bounds_[axis].first,
@@ -51,11 +56,14 @@ class TiledWriter {
     write_sizes();
     LEMMA_RETURN_IF_ERROR(write_factor("left", product_.left));
     LEMMA_RETURN_IF_ERROR(write_factor("right", product_.right));
-    LEMMA_RETURN_IF_ERROR(write_after("store", false));
-    source_.add(source::Call{
-        fmt::format("sum_products<Results, {}, {}>", product_.tiles.stages, block_threads_),
-        {"threads", "slots", "left", "right", "rows", "columns", fmt::format("{}", term_count()),
-         "store"}});
+    const std::int64_t together = stored_together();
+    LEMMA_RETURN_IF_ERROR(together > 1 ? write_together("store", together)
+                                       : write_after("store", false));
+    const std::string width = together > 1 ? fmt::format(", {}", together) : "";
+    source_.add(source::Call{fmt::format("sum_products<Results, {}, {}{}>", product_.tiles.stages,
+                                         block_threads_, width),
+                             {"threads", "slots", "left", "right", "rows", "columns",
+                              fmt::format("{}", term_count()), "store"}});
     source_.close(product_.batches.size());
     return source_.take();
   }
@@ -245,25 +253,134 @@ class TiledWriter {
     return {};
   }
 
-  /// Writes what comes after the sum, which is read from an array of one element. `is_returned`: rather than stored.
-  Result<void> write_after(const std::string& name, bool is_returned) {
+  /// The nest with a read of an input of one element, the last one, in place of the sum.
+  LoweredOutput after_sum() const {
     LoweredOutput rest = nest_;
     const std::uint32_t input = rest.graph.add_input({DataType::f32, {1}});
     rest.graph.replace_by_read(product_.sum, input, {Linear::of(0)});
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
+    return rest;
+  }
+
+  Linear place_of_result() const {
     Linear place;
     for (const LoopVariable axis : nest_.axes)
       place =
           lowering::combine(lowering::scale(place, nest_.graph.extent(axis)), Linear::atom(axis));
+    return place;
+  }
+
+  /// Whether all that is read after the sum at places that differ between so many neighbours is read by one access.
+  bool reads_together(const LoweredOutput& rest, std::int64_t together) const {
+    std::vector<bool> is_in_block = *is_in_block_;
+    is_in_block.push_back(true);  // the sum
+    const auto reads = reads_of_neighbours(rest, is_in_block, together);
+    const std::vector<bool> is_used = terms_below(rest, rest.root);
+    for (lowering::TermNumber id = 0; id <= rest.root; ++id) {
+      const Term& term = rest.graph.term(id);
+      if (!is_used[id]) continue;
+      if (is_reduction(term.kind)) return false;
+      if (term.kind != ExpressionKind::read || term.input + 1 == is_in_block.size()) continue;
+      const auto own = reads.find(term.input);
+      if ((own == reads.end() || own->second != id) &&
+          (term.depends & lowering::set_of(nest_.axes.back())) != 0)
+        return false;
+    }
+    return true;
+  }
+
+  /// Neighbours along the last axis that are stored at once: of 16 bytes at most, where every task has multiples of them.
+  std::int64_t stored_together() const {
+    constexpr std::int64_t most_bytes = 16, most_terms = 512;
+    if (!is_in_block_ || product_.right.lines.back() + 1 != nest_.axes.size()) return 1;
+    const LoweredOutput rest = after_sum();
+    const std::int64_t extent = nest_.graph.extent(nest_.axes.back()),
+                       multiple = bounds_.back().multiple,
+                       terms = static_cast<std::int64_t>(nest_.graph.size());
+    for (std::int64_t together = most_bytes / static_cast<std::int64_t>(byte_size(nest_.type));
+         together > 1; together /= 2)
+      if (extent % together == 0 && multiple % together == 0 &&
+          product_.tiles.tile.columns % together == 0 && terms * together <= most_terms &&
+          reads_together(rest, together))
+        return together;
+    return 1;
+  }
+
+  /// The same as write_after of neighbours that are stored at once.
+  Result<void> write_together(const std::string& name, std::int64_t together) {
+    const LoweredOutput rest = after_sum();
+    const auto input = static_cast<std::uint32_t>(rest.graph.inputs().size() - 1);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
+    std::vector<bool> is_in_block = *is_in_block_;
+    is_in_block.push_back(true);
+    auto reads = reads_of_neighbours(rest, is_in_block, together);
+    const std::vector<bool> is_used = terms_below(rest, rest.root);
+    std::erase_if(reads, [&](const auto& read) { return !is_used[read.second]; });
+    source::Builder body;
+    body.add(unused_allowed(axes_from(product_.left.lines, "row")));
+    for (const auto& [other, id] : reads) {
+      LEMMA_ASSIGN_OR_RETURN(const std::string stored,
+                             stored_type(nest_.graph.inputs()[other].type));
+      body.add(source::Declaration{.type = fmt::format("ptx::Together<{}, {}>", stored, together),
+                                   .name = fmt::format("near{}", other)});
+    }
+    body.open(source::Block{});
+    body.add(unused_allowed(axes_from(product_.right.lines, "column")));
+    for (const auto& [other, id] : reads)
+      body.add(source::Assignment{
+          fmt::format("near{}", other),
+          fmt::format("ptx::load_together<{}>({} + ({}))", together, input_name(other),
+                      linear_text(rest.graph, rest.graph.address(rest.graph.term(id))))});
+    body.close();
+    body.add(source::Declaration{.type = fmt::format("ptx::Together<{}, {}>", type, together),
+                                 .name = "results"});
+    source::Loop loop =
+        source::counting_loop("neighbour", "0", fmt::format("{}", together), "1", "unsigned");
+    loop.is_unrolled = true;
+    body.open(std::move(loop));
+    body.add(source::constant("int", "own", "column + static_cast<int>(neighbour)"));
+    body.add(unused_allowed(axes_from(product_.right.lines, "own")));
+    for (const auto& [other, id] : reads) {
+      LEMMA_ASSIGN_OR_RETURN(const std::string stored,
+                             stored_type(nest_.graph.inputs()[other].type));
+      body.add(source::constant(fmt::format("KnownElement<{}>", stored), input_name(other),
+                                fmt::format("{{near{}.at[neighbour]}}", other)));
+    }
+    source::Declaration sum = source::constant("float", input_name(input), "{sums[neighbour]}");
+    sum.extents = {"1"};
+    body.add(std::move(sum));
+    LEMMA_ASSIGN_OR_RETURN(const std::string value, write_element(rest, body));
+    body.add(ElementStore{"results.at[neighbour]", type}.of(value));
+    body.close();
+    body.add(unused_allowed(axes_from(product_.right.lines, "column")));
+    body.add(source::Call{
+        "ptx::store_together",
+        {fmt::format("y + ({})", linear_text(nest_.graph, place_of_result())), "results"}});
+    source_.add(source::LambdaDeclaration{
+        name,
+        "",
+        {},
+        {{{{"int", "row"}, {"int", "column"}, {"const float*", "sums"}}, body.take()}}});
+    return {};
+  }
+
+  /// Indices that a value may have no use for.
+  static Statements unused_allowed(Statements indices) {
+    for (source::Statement& statement : indices)
+      if (auto* const index = std::get_if<source::Declaration>(&statement.kind))
+        index->may_be_unused = true;
+    return indices;
+  }
+
+  /// Writes what comes after the sum, which is read from an array of one element. `is_returned`: rather than stored.
+  Result<void> write_after(const std::string& name, bool is_returned) {
+    const LoweredOutput rest = after_sum();
+    const auto input = static_cast<std::uint32_t>(rest.graph.inputs().size() - 1);
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(nest_.type));
     source::Builder body;
     for (Statements indices :
-         {axes_from(product_.left.lines, "row"), axes_from(product_.right.lines, "column")}) {
+         {axes_from(product_.left.lines, "row"), axes_from(product_.right.lines, "column")})
       // Values that are not stored may have no place.
-      for (source::Statement& statement : indices)
-        if (auto* const index = std::get_if<source::Declaration>(&statement.kind))
-          index->may_be_unused = is_returned;
-      body.add(std::move(indices));
-    }
+      body.add(is_returned ? unused_allowed(std::move(indices)) : std::move(indices));
     source::Declaration sum = source::constant("float", input_name(input), "{sum}");
     sum.extents = {"1"};
     body.add(std::move(sum));
@@ -271,7 +388,9 @@ class TiledWriter {
     if (is_returned)
       body.add(source::Return{fmt::format("static_cast<float>(static_cast<{}>({}))", type, value)});
     else
-      body.add(ElementStore{fmt::format("y[{}]", linear_text(nest_.graph, place)), type}.of(value));
+      body.add(
+          ElementStore{fmt::format("y[{}]", linear_text(nest_.graph, place_of_result())), type}.of(
+              value));
     source_.add(source::LambdaDeclaration{
         name, "", {}, {{{{"int", "row"}, {"int", "column"}, {"float", "sum"}}, body.take()}}});
     return {};
@@ -291,6 +410,7 @@ class TiledWriter {
   const TiledProduct& product_;
   const std::vector<LoopBounds>& bounds_;
   std::uint32_t block_threads_;
+  std::optional<std::vector<bool>> is_in_block_;  // where results go to the device's memory
   source::Builder source_;
 };
 
@@ -298,8 +418,11 @@ class TiledWriter {
 
 Result<Statements> emit_tiled_nest(const LoweredOutput& nest, const TiledProduct& product,
                                    const std::vector<LoopBounds>& bounds,
+                                   const std::vector<bool>& is_in_block, bool is_stored_in_memory,
                                    std::uint32_t block_threads) {
-  return TiledWriter(nest, product, bounds, block_threads).write();
+  TiledWriter writer(nest, product, bounds, block_threads);
+  if (is_stored_in_memory) writer.store_in_memory(is_in_block);
+  return writer.write();
 }
 
 Result<Statements> emit_attention(const Attention& attention, const Phase& scores,

@@ -4,15 +4,13 @@ know where memory is, and how many instructions a byte takes. From that it estim
 planned one and that of a good kernel for the same. Nothing is run on a GPU.
 
 What is read is the code of the device (SASS), as NVIDIA's nvdisasm prints it. The toolkit may lack it: --fetch brings it from the
-package nvidia-cuda-nvdisasm to out/tools. The bytes in flight of a loop are those of its loads in front of the first use of
-one of them, or in front of a store.
+package nvidia-cuda-nvdisasm to out/tools. What is read of the code is in scripts/device_code.py.
 
 Exit code: 0, or 4 where a hot loop has loads that do not know where memory is, a function spills, or an estimate is more than
 1.5 times a good kernel, or 2 for attention; 77 where there is no nvcc or no nvdisasm.
 """
 
 import argparse
-import dataclasses
 import json
 import re
 import shutil
@@ -31,14 +29,14 @@ environment.enter()
 import onnx
 
 import audited_kernels
+import device_code
 import results
 
 # An H100 SXM: data sheet; cycles from a load of memory to its use, on an idle device and (assumed) on a busy one.
 UNITS, THREADS, CYCLES, BANDWIDTH, REACHED = 132, 256, 1.755e9, 3.35e12, 0.9
 BUSY_LATENCY = 900 / CYCLES
 LANES, SCHEDULERS = 128, 4
-WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-TOOLS = ROOT / "out" / "tools"
+TOOLS = device_code.TOOLS
 PACKAGE = "nvidia-cuda-nvdisasm==13.5.37"
 
 
@@ -55,30 +53,6 @@ def parse():
     return parser.parse_args()
 
 
-@dataclasses.dataclass
-class Loop:
-    """An innermost loop that loads from the device's memory."""
-    function: str
-    instructions: int
-    widths: list  # of loads, in bytes
-    in_flight: int  # bytes of a thread
-    unknown: int  # loads that do not say which memory they are of
-
-    @property
-    def bytes(self):
-        return sum(self.widths)
-
-
-@dataclasses.dataclass
-class Instruction:
-    name: list  # its words: ["LDG", "E", "128"]
-    result: str  # the first operand
-    operands: str  # the others
-
-    def width(self):
-        return next((WIDTHS[word] for word in self.name if word in WIDTHS), 4)
-
-
 def disassembler(options):
     """The program, or None."""
     fetched = TOOLS / "nvdisasm"
@@ -90,100 +64,7 @@ def disassembler(options):
                 TOOLS.mkdir(parents=True, exist_ok=True)
                 fetched.write_bytes(wheel.read(name))
         fetched.chmod(0o755)
-    return options.nvdisasm or shutil.which("nvdisasm") or (str(fetched) if fetched.exists() else None)
-
-
-def functions_of(text):
-    """By name, the labels and instructions of each function of a kernel."""
-    functions, body = {}, []
-    for line in text.splitlines():
-        label = re.fullmatch(r"([$.\w]+):", line)
-        if label and re.search(r"(?:kernel|phase)_\d+E", label[1]) and not label[1].startswith(".L"):
-            body = functions.setdefault(re.findall(r"((?:kernel|phase)_\d+)E", label[1])[-1], [])
-        elif label and not label[1].startswith(".L"):
-            body = []
-        elif label:
-            body.append(label[1])
-        elif code := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+ )?\s*([A-Z0-9_.]+)\s*(.*?) ;", line):
-            result, _, operands = code[2].partition(", ")
-            body.append(Instruction(code[1].split("."), result, operands))
-    return functions
-
-
-def loop_spans(body):
-    """Where each loop begins and ends."""
-    places = {line: at for at, line in enumerate(body) if isinstance(line, str)}
-    spans = []
-    for at, line in enumerate(body):
-        if isinstance(line, Instruction) and line.name[0] == "BRA":
-            target = re.search(r"`\((\.L_x_\d+)\)", f"{line.result}, {line.operands}")
-            if target and places.get(target[1], at) < at:
-                spans.append((places[target[1]], at))
-    return spans
-
-
-def instructions_of(body, span):
-    return [line for line in body[span[0]:span[1] + 1] if isinstance(line, Instruction)]
-
-
-def is_inside(inner, outer):
-    return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-def innermost_loops(body):
-    """Instructions of each loop without another one inside."""
-    spans = loop_spans(body)
-    for span in spans:
-        if not any(is_inside(other, span) for other in spans):
-            yield instructions_of(body, span)
-
-
-def instructions_of_step(body, turns):
-    """Those of the largest loop; of one with others inside, which are gone through so many times each, where `turns` is more
-    than 1."""
-    spans = loop_spans(body)
-    inner = [span for span in spans if not any(is_inside(other, span) for other in spans)]
-    if turns == 1:
-        return max((len(instructions_of(body, span)) for span in inner), default=0)
-    # The smallest loop that has several inside of it.
-    steps = [span for span in spans if sum(is_inside(loop, span) for loop in inner) > 1]
-    if not steps:
-        return 0
-    step = min(steps, key=lambda span: span[1] - span[0])
-    return len(instructions_of(body, step)) + (turns - 1) * sum(len(instructions_of(body, loop)) for loop in inner
-                                                                if is_inside(loop, step))
-
-
-def registers_of(load):
-    """That a load writes."""
-    first = re.fullmatch(r"R(\d+)", load.result)
-    return {f"R{int(first[1]) + i}" for i in range(max(1, load.width() // 4))} if first else set()
-
-
-def is_load(instruction):
-    return instruction.name[0] == "LDG" or (instruction.name[0] == "LD" and "E" in instruction.name)
-
-
-def bytes_in_flight(instructions):
-    most = running = 0
-    loaded = set()
-    for instruction in instructions:
-        if is_load(instruction):
-            running += instruction.width()
-            loaded |= registers_of(instruction)
-            most = max(most, running)
-        elif loaded & set(re.findall(r"R\d+", instruction.operands)) or instruction.name[0] in ("ST", "STG", "STS"):
-            running, loaded = 0, set()
-    return most
-
-
-def loops_of(text):
-    for name, body in sorted(functions_of(text).items()):
-        for instructions in innermost_loops(body):
-            loads = [instruction for instruction in instructions if is_load(instruction)]
-            if loads:
-                yield Loop(name, len(instructions), [load.width() for load in loads], bytes_in_flight(instructions),
-                           sum(load.name[0] == "LD" for load in loads))
+    return options.nvdisasm or device_code.disassembler(options.nvcc)
 
 
 def estimate(kernel, loops):
@@ -212,9 +93,9 @@ def compiled(options, kernel, folder):
     return text, spilled
 
 
-def issued_seconds(kernel, text):
+def issued_seconds(kernel, functions):
     """The instructions of the longest step, which the schedulers of a multiprocessor begin for all warps of a block."""
-    longest = max((instructions_of_step(body, kernel.turns) for body in functions_of(text).values()), default=0)
+    longest = max((device_code.instructions_of_step(body, kernel.turns) for body in functions.values()), default=0)
     return kernel.steps * longest * (THREADS // 32) / SCHEDULERS / CYCLES
 
 
@@ -228,9 +109,10 @@ def audited(options, kernel):
     with tempfile.TemporaryDirectory(prefix="lemma-audit-") as name:
         folder = Path(name)
         text, spilled = compiled(options, kernel, folder)
-        loops = list(loops_of(text))
+        functions = device_code.sass_functions(text)
+        loops = list(device_code.loops_of(functions))
         hot = [loop for loop in loops if loop.bytes >= max(other.bytes for other in loops) / 4]
-        seconds = issued_seconds(kernel, text) if kernel.steps else estimate(kernel, hot)
+        seconds = issued_seconds(kernel, functions) if kernel.steps else estimate(kernel, hot)
         return {"planned": planned_seconds(options, kernel, folder / "model.onnx"), "estimate": seconds, "loops": hot,
                 "spilled": spilled, "unknown": sum(loop.unknown for loop in hot)}
 

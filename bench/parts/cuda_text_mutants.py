@@ -7,7 +7,8 @@ With --library-calls, programs are graphs of library calls and kernels, and the 
 operand, a leading dimension, a copy, a workspace), in seven orders of nodes and blocks.
 
 With --ptx, what is run is the PTX that nvcc makes of the source, and the changes are those of ptx.cuh, which only nvcc reads: an
-order of memory, a lane, an operand of an instruction. Each change is tried in all programs until one finds it.
+order of memory, a lane, an operand of an instruction. Each change is tried in all programs until one finds it; where nvcc makes the
+same PTX of all programs, it changes none of them. With --tf32, programs multiply factors that are rounded to TF32.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import environment
 
 environment.enter()
 
+import cuda_attention_test
 import cuda_call_mutants
 import cuda_models
 import cuda_mutants
@@ -39,6 +41,8 @@ MODELS = ("softmax_of_large_values", "layer_normalization", "products", "convolu
 LARGE = ("tiled_product", "tiled_product_f16", "tiled_groups")
 PTX_MODELS = ("products", "lstm", "narrow_products", "wide_elementwise", "wide_elementwise_f16", "tiled_product_f16", "tiled_product_bf16",
               "tiled_product", "tiled_product --tf32", "tiled_convolution_f16", "tiled_attention_f16", "normalization_of_bf16")
+TF32_MODELS = ("tiled_product --tf32", "attention_in_one_pass --tf32", "lstm --tf32")
+SAME = "the same code"
 WITH_CALLS = ("scaled_products", "branches", "attention", "transformer_block")
 
 
@@ -50,12 +54,13 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--library-calls", action="store_true")
     parser.add_argument("--ptx", action="store_true")
+    parser.add_argument("--tf32", action="store_true", help="with --ptx: programs whose factors are rounded to TF32")
     parser.add_argument("--architecture", default="sm_90", help="for --ptx")
     parser.add_argument("--jobs", type=int, default=2, help="changes at a time")
     results.add_option(parser)
     options = parser.parse_args()
-    if options.result and not options.ptx:
-        parser.error("--result is for --ptx")
+    if (options.result or options.tf32) and not options.ptx:
+        parser.error("--result and --tf32 are for --ptx")
     return options
 
 
@@ -63,10 +68,13 @@ def emit(options, folder, words):
     """The source of a model, with more words for `lemma emit` behind its name."""
     model, *more = words.split()
     directory, file = folder / words.replace(" ", ""), folder / f"{model}.onnx"
-    file.write_bytes(cuda_models.CALL_MODELS[model]())
+    made = cuda_attention_test.ATTENTIONS["tf32"] if model == "attention_in_one_pass" else cuda_models.CALL_MODELS[model]
+    file.write_bytes(made())
     device = ["--device", host_program.HOST_CUDA / "device.json"]
     if model.startswith(("tiled", "narrow")):
         device = ["--device", host_program.HOST_CUDA / "large_tasks.json", "--units", "1"]
+    if model == "attention_in_one_pass":
+        device = ["--device", "h100", "--units", "2"]
     threads = ["--block-threads", "32" if options.library_calls else "64"]
     calls = ["--library-calls", "all", "--call-costs", "h100"] if options.library_calls else []
     subprocess.run([environment.lemma_program(options.lemma), "emit", file, "--target", "cuda", "-o", directory, "--name",
@@ -77,7 +85,8 @@ def emit(options, folder, words):
 def ptx_outcomes(options, folder):
     """(kind, place, how it is found) of the changes of ptx.cuh."""
     host = ptx_program.Host(folder, options.architecture)
-    directories = [emit(options, folder, model) for model in PTX_MODELS]
+    directories = [emit(options, folder, model) for model in (TF32_MODELS if options.tf32 else PTX_MODELS)]
+    codes = {directory: ptx_program.compile_ptx(directory, "sample", options.architecture) for directory in directories}
     for directory in directories:
         unchanged = shutil.copytree(directory, folder / f"{directory.name}-unchanged")
         if host.build(unchanged, "sample") or any(host.check(unchanged, order)[0] for order in host_program.ORDERS):
@@ -87,10 +96,13 @@ def ptx_outcomes(options, folder):
     def outcome(site):
         ways = []
         for directory in directories:
+            if is_same_code(options, directory, codes[directory], site, folder / f"mutant-{next(numbers)}"):
+                ways.append(SAME)
+                continue
             ways.append(cuda_mutants.outcome(host, directory, site, folder / f"mutant-{next(numbers)}"))
             if ways[-1] not in (None, "does not compile"):
                 return ways[-1]
-        return None if None in ways else "does not compile"
+        return None if None in ways else SAME if SAME in ways else "does not compile"
 
     sites = ptx_mutants.sites(directories[0])  # the file is the same for all
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -98,13 +110,28 @@ def ptx_outcomes(options, folder):
     return [(site[0], cuda_mutants.description(directories[0], site), how) for site, how in zip(sites, outcomes)]
 
 
+def is_same_code(options, directory, code, site, folder):
+    """Whether nvcc makes the PTX of the unchanged program, `code`, of the changed one."""
+    _, file, begin, end, new = site
+    shutil.copytree(directory, folder)
+    text = (folder / file).read_text()
+    (folder / file).write_text(text[:begin] + new + text[end:])
+    try:
+        return ptx_program.compile_ptx(folder, "sample", options.architecture) == code
+    except RuntimeError:
+        return False
+    finally:
+        shutil.rmtree(folder)
+
+
 def main_of_ptx(options):
     with tempfile.TemporaryDirectory(prefix="lemma-cuda-") as name:
         found = ptx_outcomes(options, Path(name))
     for kind, place, how in found:
         print(f"{kind:36} {how or 'NOT FOUND: ' + place}")
-    compiled = [how for _, _, how in found if how != "does not compile"]
-    print(f"{sum(how is not None for how in compiled)} of {len(compiled)} found")
+    changed = [how for _, _, how in found if how not in ("does not compile", SAME)]
+    same = sum(how == SAME for _, _, how in found)
+    print(f"{sum(how is not None for how in changed)} of {len(changed)} found; nvcc makes the same code of {same} more")
     results.update(options.result, [[kind, place.split("/", 1)[1].split(": ")[0], how or "not found"] for kind, place, how in found])
     return 0
 

@@ -2,6 +2,7 @@
 
 #include "backend/compile/passes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "backend/lower/computation_text.h"
@@ -18,14 +19,15 @@ Graph parsed(std::string_view text) {
 
 /// What the passes of a graph, and then those of its computations, are told to make, by name.
 using Results = std::vector<std::pair<std::string, std::string>>;
-Results results_of(std::string_view graph, CompileOptions options = {}) {
+Results results_of(std::string_view graph, CompileOptions options = {},
+                   ReadBy by = ReadBy::vectors) {
   Results results;
   options.observer = [&results](std::string_view pass, const std::string& text) {
     results.emplace_back(pass, text);
   };
   auto computations = lowered(parsed(graph), options.observer);
   EXPECT_TRUE(computations) << computations.error().message;
-  const auto laid = laid_out(std::move(*computations), options, ReadBy::vectors);
+  const auto laid = laid_out(std::move(*computations), options, by);
   EXPECT_TRUE(laid) << laid.error().message;
   return results;
 }
@@ -47,9 +49,9 @@ TEST(Passes, RunInTheOrderOfTheirLists) {
   std::vector<std::string> names;
   for (const auto& [name, text] : results_of(two_functions)) names.push_back(name);
   const std::vector<std::string> expected = {
-      "expand_composites",    "join_products",   "lower_graph",   "fold_factors",
-      "separate_algorithms",  "split_by_stride", "store_padding", "pair_integers",
-      "narrow_whole_numbers", "store_windows",   "widen_rows",    "fuse",
+      "expand_composites",    "join_products",    "lower_graph",   "fold_factors",
+      "separate_algorithms",  "split_by_stride",  "store_padding", "pair_integers",
+      "narrow_whole_numbers", "store_windows",    "widen_rows",    "fuse",
       "split_attention",      "split_reductions", "turn_weights"};
   EXPECT_EQ(names, expected);  // windows are tiled only where options ask for it
 }
@@ -105,6 +107,68 @@ computations
        y[i0, i1, i2, i3] = sum(k0 < 3: c[i0, 0, i2 + k0 - 1 - -1, i3] * b[i1, 0, k0, 0])
 outputs: %2
 )");
+}
+
+/// One row of queries for each of two heads, and as many columns as there are.
+std::string attention_text(int heads, int columns) {
+  return fmt::format(R"(graph "attention"
+  input %0 "q" : f32[{0}, 1, 16]
+  input %1 "k" : f32[{0}, 16, {1}]
+  input %2 "v" : f32[{0}, {1}, 8]
+  %3 = MatMul(%0, %1) : f32[{0}, 1, {1}]
+  %4 = Softmax{{axis=2}}(%3) : f32[{0}, 1, {1}]
+  %5 = MatMul(%4, %2) : f32[{0}, 1, 8]
+  output "y" = %5
+)",
+                     heads, columns);
+}
+
+CompileOptions options_of_units(unsigned units) {
+  CompileOptions options;
+  options.device.units = units;
+  options.device.multiprocessor = Multiprocessor{};
+  return options;
+}
+
+TEST(Passes, SplitAttentionMakesPartsOfTheColumnsOfFewRows) {
+  const Results results = results_of(attention_text(2, 256), options_of_units(8), ReadBy::lanes);
+  EXPECT_EQ(result_of(results, "split_attention"), R"text(buffers
+  %0 "q" : f32[2, 1, 16] input
+  %1 "k" : f32[2, 16, 256] input
+  %2 "v" : f32[2, 256, 8] input
+  %3 "y" : f32[2, 1, 8] output
+  %4 "value 3 (parts)" : f32[4, 2, 1, 64] arena
+  %5 "value 4 (parts)" : f32[4, 2, 1, 1] arena
+  %6 "value 6 (parts)" : f32[4, 2, 1, 64] arena
+  %7 "value 7 (parts)" : f32[4, 2, 1, 1] arena
+  %8 "value 9 (parts)" : f32[4, 2, 1, 8] arena
+computations
+  0: %4 "value 3 (parts)" = MatMul(%0, %1)
+       y[i0, i1, i2, i3] = sum(k0 < 16: a[i1, i2, k0] * b[i1, k0, i0 * 64 + i3])
+  1: %5 "value 4 (parts)" = ReduceMax(%4)
+       y[i0, i1, i2, i3] = max(k0 < 64: a[i0, i1, i2, k0])
+  2: %6 "value 6 (parts)" = Sub + Exp(none, %4, %5)
+       y[i0, i1, i2, i3] = exp(b[i0, i1, 0, i3] - max(c[i0, i1, 0, 0], -3e+38))
+  3: %7 "value 7 (parts)" = ReduceSum(%6)
+       y[i0, i1, i2, i3] = sum(k0 < 64: a[i0, i1, i2, k0])
+  4: %8 "value 9 (parts)" = MatMul(%6, %2)
+       y[i0, i1, i2, i3] = sum(k0 < 64: a[i0, i1, i2, k0] * b[i1, i0 * 64 + k0, i3])
+  5: %3 "value 9" = MatMul(none, none, %8, %5, %7)
+       y[i0, i1, i2] = sum(k2 < 4: exp(d[k2, i0, i1, 0] - max(k0 < 4: d[k0, i0, i1, 0])) * c[k2, i0, i1, i2]) / sum(k1 < 4: exp(d[k1, i0, i1, 0] - max(k0 < 4: d[k0, i0, i1, 0])) * e[k1, i0, i1, 0])
+outputs: %3
+)text");
+}
+
+TEST(Passes, SplitAttentionLeavesRowsThatFillTheUnitsAndFewColumns) {
+  const auto has_parts = [](int heads, int columns, unsigned units) {
+    const Results results =
+        results_of(attention_text(heads, columns), options_of_units(units), ReadBy::lanes);
+    return result_of(results, "split_attention").find("(parts)") != std::string::npos;
+  };
+  EXPECT_TRUE(has_parts(2, 256, 8));
+  EXPECT_FALSE(has_parts(8, 256, 8));
+  EXPECT_FALSE(has_parts(2, 127, 8));
+  EXPECT_FALSE(has_parts(2, 257, 8));  // which no number of parts divides
 }
 
 TEST(Passes, JoinProductsMultipliesAllRowsAtOnce) {

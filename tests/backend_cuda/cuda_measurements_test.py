@@ -3,6 +3,7 @@
 threads, rows that are gathered, steps of recurrent calls."""
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,15 @@ class Costs(unittest.TestCase):
                    for threads in ("64", "128", "256")]
         self.assertEqual(sorted(seconds, reverse=True), seconds)
         self.assertEqual(len(set(seconds)), 3, seconds)
+
+    def test_plans_take_no_memory_for_the_tensors(self):
+        """4 GiB of an input, with 2 for all of the program."""
+        model, _ = cuda_measurements.model_of("sum", [1 << 30], "f32")
+        onnx.save(model, self.file)
+        limit = 2 << 30
+        done = subprocess.run([LEMMA, "schedule", self.file, "--device", "h100", "--json"], capture_output=True, text=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_gather_costs_what_it_reads(self):
         seconds = []

@@ -18,6 +18,54 @@ import tested_programs
 LEMMA = None
 NVCC = shutil.which("nvcc")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import device_code
+
+# A loop that loads twice 16 bytes before it uses them, one that does not know where memory is, and code without a loop.
+SASS = """
+_ZN1a7phase_0EPKf:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+.L_x_0:
+        /*0010*/                   LDG.E.128 R4, desc[UR4][R2.64] ;
+        /*0020*/                   LDG.E.128 R8, desc[UR4][R2.64+0x200] ;
+        /*0030*/                   FADD R12, R4, R8 ;
+        /*0040*/                   LDG.E.U16 R5, desc[UR4][R2.64+0x400] ;
+        /*0050*/                   FADD R12, R12, R5 ;
+        /*0060*/              @!P0 BRA `(.L_x_0) ;
+_ZN1a8kernel_1EPKf:
+.L_x_1:
+        /*0010*/                   LD.E R4, [R2] ;
+        /*0020*/                   STS [R9], R4 ;
+        /*0030*/               @P1 BRA `(.L_x_1) ;
+_ZN1a8kernel_2EPKf:
+        /*0010*/                   LDG.E R4, desc[UR4][R2.64] ;
+        /*0020*/                   EXIT ;
+"""
+PTX = """
+.func _ZN1a7phase_0EPKf(
+\t.param .b64 x
+)
+{
+\tld.param.u64 \t%rd1, [x];
+$L__BB0_1:
+\tld.global.v4.f32 \t{%f1, %f2, %f3, %f4}, [%rd1];
+\tld.global.v4.f32 \t{%f5, %f6, %f7, %f8}, [%rd1+512];
+\tadd.f32 \t%f9, %f1, %f5;
+\tld.global.u16 \t%rs1, [%rd1+1024];
+\tcvt.f32.f16 \t%f10, %rs1;
+\t@%p1 bra \t$L__BB0_1;
+\tret;
+}
+.visible .entry _Z12run_schedulev(
+)
+{
+$L__BB1_1:
+\tld.u32 \t%r1, [%rd1];
+\tbra.uni \t$L__BB1_1;
+}
+"""
+FACTS = {"widest_load_bytes": 16, "narrowest_load_bytes": 2, "bytes_in_flight": 32, "loop_instructions": 6, "loop_bytes": 34,
+         "loads_of_unknown_memory": 0}
 # Functions spill whose texts have the word in the file "spills" beside it; the version is that of the file "version".
 COMPILER = """#!/usr/bin/env python3
 import pathlib, re, sys
@@ -42,6 +90,17 @@ def tiles_of(directory):
 
 def files_of(directory):
     return {file.name: file.read_bytes() for file in directory.iterdir() if file.name != "resources.json"}
+
+
+class Code(unittest.TestCase):
+    def test_loops_of_sass_have_widths_and_bytes_in_flight(self):
+        facts = device_code.facts_of(device_code.sass_functions(SASS))
+        self.assertEqual(facts, {"phase_0": FACTS, "kernel_1": {
+            "widest_load_bytes": 4, "narrowest_load_bytes": 4, "bytes_in_flight": 4, "loop_instructions": 3, "loop_bytes": 4,
+            "loads_of_unknown_memory": 1}})
+
+    def test_loops_of_ptx_have_the_same(self):
+        self.assertEqual(device_code.facts_of(device_code.ptx_functions(PTX)), {"phase_0": FACTS})
 
 
 class Resources(unittest.TestCase):
@@ -86,7 +145,7 @@ class Resources(unittest.TestCase):
         return self.folder / name
 
     def keep(self, directory):
-        self.run_it(sys.executable, ROOT / "scripts" / "cuda_resources", directory, "--database", self.database, "--lemma", LEMMA)
+        return self.run_it(sys.executable, ROOT / "scripts" / "cuda_resources", directory, "--database", self.database, "--lemma", LEMMA)
 
     def test_another_tile_is_chosen_where_one_spilled(self):
         first = self.emit("tiled_product", "first", "--without", "block")
@@ -160,6 +219,13 @@ class Resources(unittest.TestCase):
         self.run_it(LEMMA, "profile", "--resources", file)
         self.assertIn("does not fit on a multiprocessor", self.emit("softmax", "fourth", code=3))
 
+    def test_without_code_it_says_so(self):
+        """The program in place of nvcc makes none."""
+        first = self.emit("softmax", "first")
+        done = self.keep(first)
+        self.assertIn("loads and instructions: none: nvcc left neither code", done.stdout)
+        self.assertFalse([each for each in json.loads((first / "resources.json").read_text())["functions"] if "bytes_in_flight" in each])
+
     def test_plans_take_notice(self):
         first = self.emit("tiled_product", "first", "--without", "block", "--without", "warp", "--without", "packing")
         words = (LEMMA, "schedule", self.folder / "tiled_product.onnx", "--device", "h100", "--policy", "critical-path", "--json")
@@ -190,6 +256,7 @@ class Resources(unittest.TestCase):
         resources = json.loads((first / "resources.json").read_text())
         functions = [each for each in resources["functions"] if each["name"].startswith(("kernel", "phase", "run_schedule"))]
         self.assertTrue(all("digest" in each for each in functions), functions)
+        self.assertRegex(resources["code"], "^(SASS|PTX)")
         for each in functions:
             each["spill_store_bytes"] = 4 if "tiles" in each else 0
         file = self.folder / "resources.json"

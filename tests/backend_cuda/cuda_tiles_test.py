@@ -101,6 +101,12 @@ class CudaTiles(Tiles):
             for one in copies:
                 self.assertIn(f"tensor_factor<{one}>(", text, model)
 
+    def test_results_are_stored_16_bytes_at_a_time_where_all_that_is_read_with_them_lies_so(self):
+        for model, widths in (("tiled_product", {"4"}), ("aligned_product_f16", {"", "8"}), ("tiled_product_f16", {"4"}),
+                              ("tiled_convolution", {""})):
+            text = (self.emit(model, "--units", 1) / "kernels.cuh").read_text()
+            self.assertEqual(set(re.findall(r"sum_products<Results, \d, \d+(?:, (\d+))?>", text)), widths, model)
+
     def test_slots_and_tiles_share_the_memory_of_a_block(self):
         description = json.loads(LARGE_TASKS.read_text())
         file = self.folder / "little.json"
