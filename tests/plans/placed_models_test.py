@@ -2,6 +2,8 @@
 """lemma plan on models of ranks that differ: right ones are proved and run, mistakes are found where they are, and channels that do
 not fit are errors that name them."""
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -179,6 +181,90 @@ class Channels(Case):
         done = self.plan("verify", *self.write_ranks(change))
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn("output 'y': the ranks 0 and 1 give the same part of it by different operators", done.stderr)
+
+
+class Make(Case):
+    """Plans in which each operator is on one device, for four devices."""
+
+    def make(self, single, *options):
+        model, plan = self.folder / "single.onnx", self.folder / "plan.json"
+        onnx.save(single, model)
+        done = self.plan("make", model, "--cluster", "local-4", "--own-operators", *options, "-o", plan)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("the plan is proved to be the model", done.stdout)
+        text = plan.read_bytes()
+        self.assertEqual(self.plan("make", model, "--cluster", "local-4", "--own-operators", *options, "-o", plan).stdout, done.stdout)
+        self.assertEqual(plan.read_bytes(), text)
+        for command in ("verify", "run"):
+            checked = self.plan(command, model, plan)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        return done.stdout, json.loads(text), model
+
+    def times(self, output):
+        """Seconds of the plan, on one device, and at least."""
+        line = next(line for line in output.splitlines() if "on one device, and" in line)
+        scale = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+        return [float(number) * scale[unit] for number, unit in re.findall(r"([0-9.]+) (us|ms|s)\b", line)]
+
+    def test_a_stack_of_lstm_layers_is_a_wavefront(self):
+        """The critical path are layers + chunks - 1 chunks."""
+        output, plan, _ = self.make(placed.lstm(placed.RecurrentSizes(hidden=256, steps=4, batch=4))[0])
+        planned, single, least = self.times(output)
+        self.assertGreaterEqual(planned, least)
+        self.assertLess(planned, 1.15 * least)
+        self.assertLess(planned, 0.6 * single)
+        self.assertEqual({node["rank"] for node in plan["nodes"]}, {0, 1, 2, 3})
+
+    def test_branches_are_on_ranks_of_their_own(self):
+        output, plan, _ = self.make(placed.inception(placed.InceptionSizes(blocks=1, channels=64, size=28, width=64))[0])
+        planned, single, least = self.times(output)
+        self.assertLess(planned, single)
+        self.assertGreater(len({node["rank"] for node in plan["nodes"]}), 1)
+
+    def test_microbatches_go_through_stages(self):
+        output, plan, model = self.make(placed.pipeline(placed.PipelineSizes(stages=2, batch=32, hidden=512))[0], "--microbatches", "2")
+        self.assertEqual(plan["microbatches"], 2)
+        self.assertEqual({node["part"] for node in plan["nodes"]}, {0, 1})
+        self.assertGreater(len({node["rank"] for node in plan["nodes"]}), 1)
+        # A plan that was changed by hand is checked like any other.
+        file = self.folder / "changed.json"
+        for change, message in [
+            (lambda p: p["nodes"].pop(), "no rank computes"),
+            (lambda p: p["nodes"].reverse(), "comes before"),
+            (lambda p: p["nodes"].append(p["nodes"][0]), "is computed twice"),
+            (lambda p: p["nodes"][0].update(rank=4), "'rank' from 0 to 3"),
+            (lambda p: p["nodes"][0].update(part=2), "'part' from 0 to 1"),
+            (lambda p: p["nodes"][0].update(output="nothing"), "is not in the model"),
+            (lambda p: p.update(ranks=0), "'ranks' from 1"), (lambda p: p.update(nodes=3), "is no list"),
+            (lambda p: p.update(version=2), "version"), (lambda p: p.update(microbatches=5), "5 equal parts"),
+        ]:
+            with self.subTest(message=message):
+                changed = json.loads(json.dumps(plan))
+                change(changed)
+                file.write_text(json.dumps(changed))
+                done = self.plan("verify", model, file)
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+                self.assertIn(message, done.stderr)
+        plan["nodes"][0]["rank"] = 3 - plan["nodes"][0]["rank"]
+        file.write_text(json.dumps(plan))
+        self.assertEqual(self.plan("verify", model, file).returncode, 0)
+
+    def test_errors_are_one_line(self):
+        model = self.folder / "single.onnx"
+        onnx.save(placed.pipeline(placed.PipelineSizes(stages=2, hidden=16))[0], model)
+        options = ["--cluster", "local-4", "-o", self.folder / "plan.json"]
+        for more, message in [
+            (["--microbatches", "2"], "--microbatches is for --own-operators"),
+            (["--own-operators", "--mesh", "2x2"], "--mesh is for plans"),
+            (["--own-operators", "--microbatches", "3"], "cannot be cut into 3 equal parts"),
+            (["--own-operators", "--memory-limit", "100"], "no plan that was tried needs at most 100 bytes"),
+        ]:
+            with self.subTest(message=message):
+                done = self.plan("make", model, *options, *more)
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+                self.assertIn(message, done.stderr)
 
 
 class Processes(Case):
