@@ -86,6 +86,28 @@ class Case(unittest.TestCase):
         return step, plan, inputs
 
 
+def elementwise(rows, *operators):
+    """Operators of one operand, one after the other, on so many rows."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 8]) for name in "xy")
+    names = ["x", *(f"v{i}" for i in range(1, len(operators))), "y"]
+    nodes = [helper.make_node(op, [names[i]], [names[i + 1]]) for i, op in enumerate(operators)]
+    return helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+class Comparisons(Case):
+    """Random inputs are from -1 to 1: half of the logarithms are no number."""
+
+    def test_no_number_at_the_same_places_is_no_difference(self):
+        answer, _ = self.answer(*self.write(elementwise(4, "Log"), [elementwise(2, "Log")] * 2))
+        self.assertEqual(answer["difference"], 0)
+
+    def test_no_number_beside_a_number_is_a_difference(self):
+        for single, ranks in ((("Log",), ("Abs", "Log")), (("Abs", "Log"), ("Log",))):
+            done = run([LEMMA, "plan", "run", *self.write(elementwise(4, *single), [elementwise(2, *ranks)] * 2)])
+            self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+            self.assertIn("differ from those of one device by inf", done.stdout)
+
+
 class Engines(Case):
     def test_task_programs_compute_what_the_interpreter_does(self):
         for kind in ("tensor", "zero"):
@@ -116,6 +138,32 @@ class Engines(Case):
         for answer in (processes, threads):
             del answer["steps"]
         self.assertEqual(processes, threads)
+
+
+class Placed(Case):
+    def test_what_is_placed_decides_the_rest(self):
+        step, plan, inputs = self.training()
+        bytes_of = {}
+        for kind, places in {"data": (), "state": ("*.bias:0",), "weights": ("*.weight:0", "*.bias:0")}.items():
+            done = run([LEMMA, "plan", "make", step, "--cluster", "local-2", "-o", plan,
+                        *(word for place in ("x:0", "labels:0", *places) for word in ("--place", place))])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("the plan is proved to be the model", done.stdout)
+            answer, _ = self.answer(step, plan, "--inputs", inputs, "--steps", 3)
+            self.assertLess(answer["difference"], 1e-5)
+            bytes_of[kind] = answer["ranks"][0]["bytes"] // 3
+        parameters = 20 * 32 + 32 + 32 * 16 + 16 + 16 * 5 + 5
+        # Gradients of all weights are added up, and the loss.
+        self.assertGreaterEqual(bytes_of["data"], 4 * parameters)
+        self.assertLess(bytes_of["data"], 1.2 * 4 * parameters)
+
+    def test_names_that_are_not_there_are_told(self):
+        step, plan, _ = self.training()
+        for place, message in (("nothing:0", "no input, weight or output has this name"), ("x:7", "axis 7"), ("x:1,1", "--place")):
+            done = run([LEMMA, "plan", "make", step, "--cluster", "local-2", "-o", plan, "--place", place])
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            self.assertIn(message, done.stderr)
 
 
 class Exchanges(Case):
