@@ -127,7 +127,7 @@ Result<void> measure(Communicator& base) {
   Json answer;
   for (const std::string& name : exchange_names()) {
     const ExchangeKind kind = *exchange_of_name(name);
-    if (kind == ExchangeKind::collectives) continue;
+    if (kind == ExchangeKind::collectives || kind == ExchangeKind::nccl) continue;
     for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes *= 4) {
       // Memory is registered anew for another size.
       LEMMA_ASSIGN_OR_RETURN(const auto own, exchanging_by(kind, base));

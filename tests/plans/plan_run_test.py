@@ -187,6 +187,15 @@ class Exchanges(Case):
         self.assertEqual(len(texts), 1, texts)
 
 
+    def test_nccl_says_what_is_missing(self):
+        files = self.write(*parallel.KINDS["sequence"](parallel.Sizes(batch=4, layers=1), 2))
+        done = run([LEMMA, "plan", "run", *files, "--exchange", "nccl"])
+        if done.returncode != 0:  # there may be two devices
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            self.assertRegex(done.stderr, "^lemma: rank 0 has ended: (this lemma was built without NCCL|NCCL cannot be used: .)")
+
+
 class Steps(Case):
     def test_state_goes_from_step_to_step(self):
         step, plan, inputs = self.training()
