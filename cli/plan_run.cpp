@@ -156,8 +156,9 @@ class PlanRun {
     LEMMA_ASSIGN_OR_RETURN(const plans::RankProgram rank_program,
                            plans::rank_program(program_, rank));
     LEMMA_ASSIGN_OR_RETURN(const plans::StageEngine engine, engine_of(rank_program, base));
-    LEMMA_ASSIGN_OR_RETURN(
-        const auto way, plans::exchanging_by(*plans::exchange_of_name(arguments_.exchange), base));
+    LEMMA_ASSIGN_OR_RETURN(const auto way,
+                           plans::exchanging_by(*plans::exchange_of_name(arguments_.exchange), base,
+                                                rank_module("lemma_nccl_plans.so")));
     plans::Communicator& communicator = way ? *way : base;
     LEMMA_ASSIGN_OR_RETURN(auto own, inputs_of_rank(single_, program_, inputs_, rank));
     LEMMA_RETURN_IF_ERROR(plans::meet(base));

@@ -266,10 +266,9 @@ def gcn(m, batch):
     return m("MatMul", joined, m.linear(x, "last", 16, 4))
 
 
-def translation(m, batch):
+def translation(m, batch, length=6, words=20, size=12, hidden=16):
     """A sequence read by an LSTM, and another one written by a second LSTM, which is given what it should have written before
     (Sutskever and others, "Sequence to sequence learning with neural networks", 2014)."""
-    length, words, size, hidden = 6, 20, 12, 16
     tables = [m("Gather", m.weight(f"{name}.table", words, size, scale=0.5), m.input(name, [length, batch], TensorProto.INT64))
               for name in ("source", "given")]
 
@@ -291,9 +290,9 @@ MODELS = {f.__name__: f for f in (mlp, lenet, resnet, mobilenet, unet, lstm, gru
 LOSSES = {"autoencoder": "mse"}
 
 
-def make(name, dtype=np.float32, batch=4):
+def make(name, dtype=np.float32, batch=4, **sizes):
     model = Model(name, dtype)
-    return model.finish(MODELS[name](model, batch))
+    return model.finish(MODELS[name](model, batch, **sizes))
 
 
 def main():

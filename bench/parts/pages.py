@@ -25,7 +25,7 @@ CHAPTERS = {
         "runtime-definitions", "conformance", "round-trip", "damaged-models", "fuzzing"],
     "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-h200", "limits", "large-models",
         "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "rules-by-hand-and-found", "plan-choices"],
-    "Proofs and rules": ["axioms-and-rules", "parallel-rules", "distributed-programs", "plans-on-ranks", "placed-programs", "own-operators", "partial-equivalence", "partial-models", "gradients", "training-steps", "false-claims", "mutants", "certificates",
+    "Proofs and rules": ["axioms-and-rules", "parallel-rules", "distributed-programs", "plans-on-ranks", "placed-programs", "own-operators", "transfers", "losses-over-time", "partial-equivalence", "partial-models", "gradients", "training-steps", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "numpy-evaluation", "contradictions"],
     "Generator and databases": ["enumeration", "databases", "rule-database", "database-workers", "what-follows"],
     "Task programs": ["task-times", "task-time-spread", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",

@@ -75,15 +75,45 @@ class Case(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(done.stdout), done.stderr
 
-    def training(self, name="mlp", cluster="local-2", limit=None):
-        """A step of training, a plan for it, and inputs."""
+    def training(self, *places):
+        """A step of training of two layers, data parallel, a plan for it, and inputs."""
         model, step, plan, inputs = (self.folder / part for part in ("model.onnx", "step.onnx", "plan.json", "inputs"))
-        onnx.save(training_models.make(name), model)
-        self.assertEqual(run([LEMMA, "differentiate", model, "--loss", "cross-entropy", "--optimizer", "sgd", "-o", step]).returncode, 0)
-        made = run([LEMMA, "plan", "make", step, "--cluster", cluster, "-o", plan, *(["--memory-limit", limit] if limit else [])])
-        self.assertEqual(made.returncode, 0, made.stderr)
-        write_inputs(onnx.load(step), inputs, 0.1)
+        layers = training_models.Model("layers", np.float32)
+        x = layers("Relu", layers.linear(layers.input("x", [8, 6]), "first", 6, 8))
+        onnx.save(layers.finish(layers.linear(x, "last", 8, 4)), model)
+        self.assertEqual(run([LEMMA, "differentiate", model, "--loss", "mse", "--optimizer", "sgd", "-o", step]).returncode, 0)
+        self.make(step, plan, *places)
+        if not inputs.exists():
+            write_inputs(onnx.load(step), inputs, 0.5)
         return step, plan, inputs
+
+    def make(self, step, plan, *places):
+        places = [word for place in ("x:0", "target:0", *places) for word in ("--place", place)]
+        made = run([LEMMA, "plan", "make", step, "--cluster", "local-2", "-o", plan, *places])
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertIn("the plan is proved to be the model", made.stdout)
+
+
+def elementwise(rows, *operators):
+    """Operators of one operand, one after the other, on so many rows."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 8]) for name in "xy")
+    names = ["x", *(f"v{i}" for i in range(1, len(operators))), "y"]
+    nodes = [helper.make_node(op, [names[i]], [names[i + 1]]) for i, op in enumerate(operators)]
+    return helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+class Comparisons(Case):
+    """Random inputs are from -1 to 1: half of the logarithms are no number."""
+
+    def test_no_number_at_the_same_places_is_no_difference(self):
+        answer, _ = self.answer(*self.write(elementwise(4, "Log"), [elementwise(2, "Log")] * 2))
+        self.assertEqual(answer["difference"], 0)
+
+    def test_no_number_beside_a_number_is_a_difference(self):
+        for single, ranks in ((("Log",), ("Abs", "Log")), (("Abs", "Log"), ("Log",))):
+            done = run([LEMMA, "plan", "run", *self.write(elementwise(4, *single), [elementwise(2, *ranks)] * 2)])
+            self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+            self.assertIn("differ from those of one device by inf", done.stdout)
 
 
 class Engines(Case):
@@ -118,6 +148,31 @@ class Engines(Case):
         self.assertEqual(processes, threads)
 
 
+class Placed(Case):
+    def test_what_is_placed_decides_the_rest(self):
+        step, plan, inputs = self.training()
+        bytes_of = {}
+        for kind, places in {"data": (), "weights": ("*.weight:0", "*.bias:0")}.items():
+            self.make(step, plan, *places)
+            answer, _ = self.answer(step, plan, "--inputs", inputs, "--steps", 3)
+            self.assertLess(answer["difference"], 1e-5)
+            bytes_of[kind] = answer["ranks"][0]["bytes"] // 3
+        # Gradients of all weights are added up; then a few numbers of the loss.
+        parameters = 6 * 8 + 8 + 8 * 4 + 4
+        self.assertGreaterEqual(bytes_of["data"], 4 * parameters)
+        self.assertLess(bytes_of["data"], 4 * parameters + 256)
+        # Weights in parts are gathered, and the parts of gradients are added up: as many bytes.
+        self.assertLess(bytes_of["weights"], 2 * bytes_of["data"])
+
+    def test_names_that_are_not_there_are_told(self):
+        step, plan, _ = self.training()
+        for place, message in (("nothing:0", "no input, weight or output has this name"), ("x:7", "axis 7"), ("x:1,1", "--place")):
+            done = run([LEMMA, "plan", "make", step, "--cluster", "local-2", "-o", plan, "--place", place])
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            self.assertIn(message, done.stderr)
+
+
 class Exchanges(Case):
     def test_all_ways_give_the_same(self):
         launchers = [()] if shutil.which("mpirun") is None else [(), self.launcher(2)]
@@ -130,6 +185,15 @@ class Exchanges(Case):
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                     texts.add(done.stdout)
         self.assertEqual(len(texts), 1, texts)
+
+
+    def test_nccl_says_what_is_missing(self):
+        files = self.write(*parallel.KINDS["sequence"](parallel.Sizes(batch=4, layers=1), 2))
+        done = run([LEMMA, "plan", "run", *files, "--exchange", "nccl"])
+        if done.returncode != 0:  # there may be two devices
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            self.assertRegex(done.stderr, "^lemma: rank 0 has ended: (this lemma was built without NCCL|NCCL cannot be used: .)")
 
 
 class Steps(Case):
