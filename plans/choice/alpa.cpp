@@ -75,8 +75,8 @@ NodeNumber AlpaProblem::broadcast_rows(NodeNumber vector, std::int64_t rows) {
   std::vector<Sharding> shardings;
   for (const Sharding& followed : tensors_.shardings(vector)) {
     Sharding sharding{{followed.result}, followed.result, 0};
-    for (Place& place : sharding.result)
-      if (place.kind == PlaceKind::sharded) place = sharded(1);
+    for (Share& place : sharding.result)
+      if (place.sharing == Sharing::parted) place = sharded(1);
     shardings.push_back(std::move(sharding));
   }
   const Tensor& tensor = tensors_.tensor(vector);
@@ -88,8 +88,8 @@ NodeNumber AlpaProblem::sum_of_rows(NodeNumber matrix) {
   std::vector<Sharding> shardings;
   for (const Sharding& followed : tensors_.shardings(matrix)) {
     Sharding sharding{{followed.result}, followed.result, 0};
-    for (Place& place : sharding.result)
-      if (place.kind == PlaceKind::sharded) place = place.dimension == 0 ? partial : sharded(0);
+    for (Share& place : sharding.result)
+      if (place.sharing == Sharing::parted) place = place.axis == 0 ? partial : sharded(0);
     complete_result(sharding, sum, options_.mesh, options_.price);
     shardings.push_back(std::move(sharding));
   }

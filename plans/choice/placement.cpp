@@ -19,7 +19,7 @@ std::vector<std::size_t> cuts_of(const Placement& placement, const MeshSizes& me
                                  std::size_t rank) {
   std::vector<std::size_t> cuts(rank, 1);
   for (std::size_t axis = 0; axis < mesh.size(); ++axis)
-    if (placement[axis].kind == PlaceKind::sharded) cuts[placement[axis].dimension] *= mesh[axis];
+    if (placement[axis].sharing == Sharing::parted) cuts[placement[axis].axis] *= mesh[axis];
   return cuts;
 }
 
@@ -39,12 +39,12 @@ double bytes_of(const Tensor& tensor) {
 
 std::string text_of(const Placement& placement) {
   std::string text;
-  for (const Place& place : placement) {
+  for (const Share& place : placement) {
     if (!text.empty()) text += ' ';
-    if (place.kind == PlaceKind::sharded)
-      text += fmt::format("S{}", place.dimension);
+    if (place.sharing == Sharing::parted)
+      text += fmt::format("S{}", place.axis);
     else
-      text += place.kind == PlaceKind::partial ? "P" : "R";
+      text += place.sharing == Sharing::partial ? "P" : "R";
   }
   return text;
 }
@@ -57,8 +57,8 @@ Placement normalized(Placement placement, const MeshSizes& mesh) {
 
 bool is_possible(const Tensor& tensor, const Placement& placement, const MeshSizes& mesh) {
   if (placement.size() != mesh.size()) return false;
-  for (const Place& place : placement)
-    if (place.kind == PlaceKind::sharded && place.dimension >= tensor.sizes.size()) return false;
+  for (const Share& place : placement)
+    if (place.sharing == Sharing::parted && place.axis >= tensor.sizes.size()) return false;
   const std::vector<std::size_t> cuts = cuts_of(placement, mesh, tensor.sizes.size());
   for (std::size_t dimension = 0; dimension < cuts.size(); ++dimension)
     if (cuts[dimension] > 1 && std::cmp_less(tensor.sizes[dimension], cuts[dimension]))
@@ -67,7 +67,7 @@ bool is_possible(const Tensor& tensor, const Placement& placement, const MeshSiz
 }
 
 std::vector<Placement> placements_of(const Tensor& tensor, const MeshSizes& mesh) {
-  std::vector<Place> places = {replicated};
+  std::vector<Share> places = {replicated};
   for (std::uint32_t dimension = 0; dimension < tensor.sizes.size(); ++dimension)
     places.push_back(sharded(dimension));
   places.push_back(partial);
@@ -75,7 +75,7 @@ std::vector<Placement> placements_of(const Tensor& tensor, const MeshSizes& mesh
   for (const std::size_t size : mesh) {
     std::vector<Placement> longer;
     for (const Placement& placement : result)
-      for (const Place& place : places) {
+      for (const Share& place : places) {
         if (size == 1 && place != replicated) continue;
         longer.push_back(placement);
         longer.back().push_back(place);
@@ -90,7 +90,7 @@ std::vector<Placement> placements_of(const Tensor& tensor, const MeshSizes& mesh
 std::size_t parts_of(const Placement& placement, const MeshSizes& mesh) {
   std::size_t parts = 1;
   for (std::size_t axis = 0; axis < mesh.size(); ++axis)
-    if (placement[axis].kind == PlaceKind::sharded) parts *= mesh[axis];
+    if (placement[axis].sharing == Sharing::parted) parts *= mesh[axis];
   return parts;
 }
 
@@ -129,14 +129,14 @@ Reshardings::Reshardings(Tensor tensor, MeshSizes mesh, CollectivePrice price)
 
 /// Whether no later axis cuts the dimension that the axis cuts.
 bool Reshardings::is_innermost(const Placement& placement, std::size_t axis) const {
-  if (placement[axis].kind != PlaceKind::sharded) return true;
+  if (placement[axis].sharing != Sharing::parted) return true;
   for (std::size_t other = axis + 1; other < mesh_.size(); ++other)
     if (placement[other] == placement[axis]) return false;
   return true;
 }
 
 Move Reshardings::collective_move(clusters::Collective collective, std::size_t axis,
-                                  const Placement& from, Place place) const {
+                                  const Placement& from, Share place) const {
   Move move{false, collective, axis, false, from, 0};
   move.to[axis] = place;
   // What the group has together: the axis itself cuts nothing there.
@@ -152,21 +152,21 @@ std::vector<Move> Reshardings::moves_from(const Placement& from) const {
   std::vector<Move> moves;
   for (std::size_t axis = 0; axis < mesh_.size(); ++axis) {
     if (mesh_[axis] == 1) continue;
-    std::vector<Place> places = {replicated, partial};
+    std::vector<Share> places = {replicated, partial};
     for (std::uint32_t dimension = 0; dimension < tensor_.sizes.size(); ++dimension)
       places.push_back(sharded(dimension));
-    for (const Place& place : places) {
+    for (const Share& place : places) {
       if (place == from[axis]) continue;
       Move move{true, Collective::permute, axis, false, from, 0};
       move.to[axis] = place;
-      const PlaceKind before = from[axis].kind, after = place.kind;
-      if (before == PlaceKind::sharded && after == PlaceKind::replicated)
+      const Sharing before = from[axis].sharing, after = place.sharing;
+      if (before == Sharing::parted && after == Sharing::replicated)
         move = collective_move(Collective::all_gather, axis, from, place);
-      else if (before == PlaceKind::sharded && after == PlaceKind::sharded)
+      else if (before == Sharing::parted && after == Sharing::parted)
         move = collective_move(Collective::all_to_all, axis, from, place);
-      else if (before == PlaceKind::partial && after == PlaceKind::replicated)
+      else if (before == Sharing::partial && after == Sharing::replicated)
         move = collective_move(Collective::all_reduce, axis, from, place);
-      else if (before == PlaceKind::partial && after == PlaceKind::sharded)
+      else if (before == Sharing::partial && after == Sharing::parted)
         move = collective_move(Collective::reduce_scatter, axis, from, place);
       if (!is_possible(tensor_, move.to, mesh_)) continue;
       for (const Placement* side : {&from, static_cast<const Placement*>(&move.to)}) {
@@ -235,7 +235,7 @@ double alpa_resharding(const Tensor& tensor, const Placement& from, const Placem
                        const CollectivePrice& price) {
   double seconds = 0;
   for (std::size_t axis = 0; axis < from.size(); ++axis)
-    if (from[axis].kind == PlaceKind::sharded && to[axis] != from[axis])
+    if (from[axis].sharing == Sharing::parted && to[axis] != from[axis])
       seconds += price(clusters::Collective::all_gather, bytes_of(tensor), axis);
   return seconds;
 }

@@ -11,6 +11,7 @@
 #include "plans/choice/problem.h"
 #include "plans/clusters/cluster.h"
 #include "plans/clusters/collectives.h"
+#include "plans/shares/share.h"
 
 namespace lemma::choice {
 
@@ -18,21 +19,13 @@ namespace lemma::choice {
 using MeshSizes = std::vector<std::size_t>;
 MeshSizes sizes_of(const clusters::Mesh& mesh);
 
-/// In the direction of one axis of the mesh: all have the same; each has a part of a dimension of the tensor; each has
-/// numbers whose sum is the tensor.
-enum class PlaceKind : std::uint8_t { replicated, sharded, partial };
-struct Place {
-  PlaceKind kind = PlaceKind::replicated;
-  std::uint32_t dimension = 0;  // that is sharded, else 0
-  auto operator<=>(const Place&) const = default;
-};
+using plans::Placement;
+using plans::Share;
+using plans::Sharing;
 
-inline constexpr Place replicated = {};
-inline constexpr Place partial = {PlaceKind::partial, 0};
-constexpr Place sharded(std::uint32_t dimension) { return {PlaceKind::sharded, dimension}; }
-
-/// By axis of the mesh. Where several axes shard a dimension, the first axis cuts it first.
-using Placement = std::vector<Place>;
+inline constexpr Share replicated = {};
+inline constexpr Share partial = {Sharing::partial};
+constexpr Share sharded(std::size_t axis) { return {Sharing::parted, axis}; }
 
 struct Tensor {
   std::vector<std::int64_t> sizes;
@@ -98,7 +91,7 @@ class Reshardings {
   };
   std::vector<Move> moves_from(const Placement& from) const;
   Move collective_move(clusters::Collective collective, std::size_t axis, const Placement& from,
-                       Place place) const;
+                       Share place) const;
   bool is_innermost(const Placement& placement, std::size_t axis) const;
   const std::vector<Way>& ways_from(std::size_t from);
   std::size_t number_of(const Placement& placement) const;

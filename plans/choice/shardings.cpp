@@ -36,7 +36,7 @@ Sharding sharding_by_indices(const IndexedOperator& op,
   for (std::size_t axis = 0; axis < index_of_axis.size(); ++axis) {
     const bool is_used = std::any_of(
         sharding.operands.begin(), sharding.operands.end(),
-        [&](const Placement& operand) { return operand[axis].kind == PlaceKind::sharded; });
+        [&](const Placement& operand) { return operand[axis].sharing == Sharing::parted; });
     if (is_used && sharding.result[axis] == replicated) sharding.result[axis] = partial;
   }
   return sharding;
@@ -71,7 +71,7 @@ void complete_result(Sharding& sharding, const Tensor& result, const MeshSizes& 
   const double bytes =
       bytes_of(result) / static_cast<double>(parts_of(normalized(sharding.result, mesh), mesh));
   for (std::size_t axis = 0; axis < mesh.size(); ++axis) {
-    if (sharding.result[axis].kind != PlaceKind::partial) continue;
+    if (sharding.result[axis].sharing != Sharing::partial) continue;
     if (mesh[axis] > 1) sharding.seconds += price(clusters::Collective::all_reduce, bytes, axis);
     sharding.result[axis] = replicated;
   }

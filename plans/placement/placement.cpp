@@ -70,19 +70,7 @@ std::int64_t Mesh::device_count() const {
   return count;
 }
 
-std::string_view name(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::max: return "max";
-    case Reduction::min: return "min";
-    case Reduction::mean: return "mean";
-    case Reduction::sum: break;
-  }
-  return "sum";
-}
-
 Placement replicated(const Mesh& mesh) { return Placement(mesh.rank()); }
-
-bool is_partial(const Placement& placement) { return partial_from(placement, 0) > 0; }
 
 std::string text(const Placement& placement, const Mesh& mesh) {
   std::vector<std::string> parts;

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "ir/graph.h"
+#include "plans/shares/share.h"
 
 namespace lemma::plans {
 
@@ -26,29 +26,7 @@ struct Mesh {
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
-enum class Sharing : std::uint8_t {
-  replicated,  // every device has all of it
-  parted,      // each device has its part along an axis of the tensor
-  partial,  // every device has a tensor of the whole's shape, and the whole is their sum (maximum, minimum, mean)
-};
-enum class Reduction : std::uint8_t { sum, max, min, mean };
-
-std::string_view name(Reduction reduction);
-
-/// What the devices along one axis of a mesh have of a tensor.
-struct Share {
-  Sharing sharing = Sharing::replicated;
-  std::size_t axis = 0;                  // parted: the axis of the tensor
-  Reduction reduction = Reduction::sum;  // partial
-  friend bool operator==(const Share&, const Share&) = default;
-};
-
-/// A share for each axis of the mesh. If one axis of the tensor is cut along several axes of the mesh, the first of
-/// these cuts it into the largest parts.
-using Placement = std::vector<Share>;
-
 Placement replicated(const Mesh& mesh);
-bool is_partial(const Placement& placement);
 /// "rows: axis 0 in parts, columns: replicated".
 std::string text(const Placement& placement, const Mesh& mesh);
 

@@ -18,15 +18,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Ways of an operator on a mesh: those beyond are left out.
 constexpr std::size_t most_ways = 512;
 
-choice::Placement placement_for_choice(const Placement& placement) {
-  choice::Placement result;
-  for (const Share& share : placement) {
-    if (share.sharing == Sharing::parted)
-      result.push_back(choice::sharded(static_cast<std::uint32_t>(share.axis)));
-    else
-      result.push_back(share.sharing == Sharing::partial ? choice::partial : choice::replicated);
-  }
-  return result;
+/// The placement as it is priced: all reductions of partial values take the same.
+Placement priced(Placement placement) {
+  for (Share& share : placement) share.reduction = Reduction::sum;
+  return placement;
 }
 
 Mesh mesh_for_programs(const clusters::Mesh& mesh) {
@@ -110,8 +105,7 @@ class Planner {
       choice::Strategy strategy;
       for (std::uint32_t i = 0; i < node.output_count; ++i) {
         LEMMA_ASSIGN_OR_RETURN(const choice::Tensor tensor, tensor_of(graph_.type(node.output(i))));
-        strategy.bytes +=
-            choice::memory_on_device(tensor, placement_for_choice(way.gives[i]), sizes_);
+        strategy.bytes += choice::memory_on_device(tensor, priced(way.gives[i]), sizes_);
       }
       if (node.kind == NodeKind::operation) strategy.seconds = seconds_of(node, way);
       added.strategies.push_back(strategy);
@@ -253,12 +247,12 @@ class Planner {
     choice::Reshardings& ways = reshardings(tensor);
     const std::uint32_t output = graph_.output_index(value);
     choice::Edge edge{from, to, {}};
-    std::map<std::pair<choice::Placement, choice::Placement>, double> known;
+    std::map<std::pair<Placement, Placement>, double> known;
     for (const NodePlacements& given : candidates_[from].ways)
       for (std::size_t way = 0; way < candidates_[to].ways.size(); ++way) {
         const Placement& here = given.gives[output];
         const Placement there = reads(way);
-        const auto key = std::pair(placement_for_choice(here), placement_for_choice(there));
+        const auto key = std::pair(priced(here), priced(there));
         // Partial values of other reductions are not told apart there.
         if (is_partial(there) && !(here == there)) {
           edge.seconds.push_back(infinity);

@@ -1,9 +1,12 @@
 #include "plans/by_rank/ranked_program.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "costmodel/device.h"
 #include "costmodel/operator_costs.h"
+#include "plans/on_ranks/thread_ranks.h"
 #include "plans/planner/simulation.h"
 
 namespace lemma::plans {
@@ -83,6 +86,35 @@ TEST(Simulation, AddsUpOperatorsAndMessagesThatWaitForEachOther) {
   EXPECT_EQ(simulation->sent_bytes, (std::vector<double>{4000, 4000}));
   // x and what is made of it; what is received and what is made of it.
   EXPECT_EQ(simulation->peak_bytes, (std::vector<double>{8000, 8000}));
+}
+
+TEST(ThreadRanks, MessagesOfAChannelKeepTheirOrder) {
+  std::array<std::byte, 2> received{};
+  const auto done = run_as_threads(2, [&](Communicator& communicator) -> Result<void> {
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const std::byte sent{static_cast<unsigned char>(i + 1)};
+      // The channels are received in the other order than they are sent.
+      if (communicator.rank() == 0)
+        LEMMA_RETURN_IF_ERROR(communicator.send(1, i, std::span(&sent, 1)));
+      else
+        LEMMA_RETURN_IF_ERROR(communicator.receive(0, 1 - i, std::span(&received[i], 1)));
+    }
+    EXPECT_EQ(communicator.messages(), communicator.rank() == 0 ? 2U : 0U);
+    return {};
+  });
+  ASSERT_TRUE(done);
+  EXPECT_EQ(received[0], std::byte{2});
+  EXPECT_EQ(received[1], std::byte{1});
+}
+
+TEST(ThreadRanks, ARankThatFailsEndsThoseThatWaitForIt) {
+  const auto done = run_as_threads(2, [](Communicator& communicator) -> Result<void> {
+    if (communicator.rank() == 0) return bad_input("rank 0 fails");
+    std::byte received{};
+    return communicator.receive(0, 0, std::span(&received, 1));
+  });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "rank 0 fails");
 }
 
 TEST(Outputs, PartsOfAGridMakeUpTheWhole) {

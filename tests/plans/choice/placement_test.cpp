@@ -45,8 +45,8 @@ class Devices {
     const std::vector<std::size_t> at = coordinates(device);
     std::vector<std::int64_t> begin(2, 0), size = tensor_.sizes;
     for (std::size_t axis = 0; axis < mesh_.size(); ++axis) {
-      if (placement[axis].kind != PlaceKind::sharded) continue;
-      const std::uint32_t dimension = placement[axis].dimension;
+      if (placement[axis].sharing != Sharing::parted) continue;
+      const std::uint32_t dimension = placement[axis].axis;
       size[dimension] /= static_cast<std::int64_t>(mesh_[axis]);
       begin[dimension] += size[dimension] * static_cast<std::int64_t>(at[axis]);
     }
@@ -98,8 +98,8 @@ State state_of(const Devices& devices, const Placement& placement, const MeshSiz
     for (const std::int64_t element : devices.elements(placement, device)) {
       double value = value_of(element);
       for (std::size_t axis = 0; axis < mesh.size(); ++axis)
-        if (placement[axis].kind ==
-            PlaceKind::partial)  // all but the first have a number of their own
+        if (placement[axis].sharing ==
+            Sharing::partial)  // all but the first have a number of their own
           value = at[axis] > 0 ? value / 2 / static_cast<double>(mesh[axis] - 1) : value / 2;
       state[device][element] = value;
     }
@@ -115,17 +115,17 @@ State moved(const Devices& devices, const State& before, const Placement& from, 
     for (const std::int64_t element : devices.elements(move.to, device)) {
       if (move.is_local && !move.permutes) {
         // Only the first keeps what all had; zeros stand for what others have.
-        const bool keeps = move.to[move.axis].kind != PlaceKind::partial ||
-                           from[move.axis].kind == PlaceKind::sharded || coordinate == 0;
+        const bool keeps = move.to[move.axis].sharing != Sharing::partial ||
+                           from[move.axis].sharing == Sharing::parted || coordinate == 0;
         const auto own = before[device].find(element);
-        EXPECT_TRUE(move.to[move.axis].kind == PlaceKind::partial || own != before[device].end());
+        EXPECT_TRUE(move.to[move.axis].sharing == Sharing::partial || own != before[device].end());
         after[device][element] = keeps && own != before[device].end() ? own->second : 0;
         continue;
       }
-      if (move.is_local && move.to[move.axis].kind == PlaceKind::partial) {
+      if (move.is_local && move.to[move.axis].sharing == Sharing::partial) {
         // Parts have changed places so that this axis cuts last; zeros stand for what others have then.
-        const bool keeps = devices.piece(move.to, device, element, from[move.axis].dimension,
-                                         move.axis) == coordinate;
+        const bool keeps =
+            devices.piece(move.to, device, element, from[move.axis].axis, move.axis) == coordinate;
         after[device][element] = keeps ? value_of(element) : 0;
         continue;
       }
@@ -167,7 +167,7 @@ void expect_state(const Devices& devices, const State& state, const Placement& p
       for (std::size_t other = 0; other < devices.count(); ++other) {
         bool counts = true;
         for (std::size_t axis = 0; axis < mesh.size(); ++axis)
-          if (placement[axis].kind != PlaceKind::partial)
+          if (placement[axis].sharing != Sharing::partial)
             counts =
                 counts && devices.coordinates(other)[axis] == devices.coordinates(device)[axis];
         if (counts) sum += state[other].at(element);
@@ -223,7 +223,7 @@ TEST(Placement, CostsAreThoseOfTheCollectives) {
   const auto seconds = [&](const Placement& from, const Placement& to) {
     return reshardings.seconds(from, to);
   };
-  const Place s0 = sharded(0), s1 = sharded(1);
+  const Share s0 = sharded(0), s1 = sharded(1);
   EXPECT_EQ(seconds({replicated, replicated}, {s0, s1}), 0);
   EXPECT_EQ(seconds({replicated, s1}, {partial, s1}), 0);
   EXPECT_DOUBLE_EQ(seconds({replicated, s0}, {replicated, replicated}),
@@ -268,7 +268,7 @@ TEST(Placement, AlpaGathersTheWholeTensor) {
   const MeshSizes mesh = {4, 8};
   const CollectivePrice price = alpa_prices(mesh, {1, 1}, {1, 0.01});
   const Tensor tensor{{64, 64}, 4};
-  const Place s0 = sharded(0), s1 = sharded(1);
+  const Share s0 = sharded(0), s1 = sharded(1);
   EXPECT_EQ(alpa_resharding(tensor, {replicated, replicated}, {s0, s1}, price), 0);
   EXPECT_DOUBLE_EQ(alpa_resharding(tensor, {s0, s1}, {s0, replicated}, price),
                    price(Collective::all_gather, 16384, 1));
