@@ -247,8 +247,7 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const std::string input = input_name(term.input);
   if (const auto gathered = gathered_place(term))
     return fmt::format("static_cast<{}>({}[({} ? {} : 0) + {}])", type, input, gathered->inside,
-                       linear_text(graph_, gathered->place),
-                       linear_text(graph_, gathered->beside));
+                       linear_text(graph_, gathered->place), linear_text(graph_, gathered->beside));
   const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input,
                                           linear_text(graph_, graph_.address(term)));
   const std::string inside = condition_inside(term);
@@ -262,11 +261,10 @@ Result<void> ElementWriter::write_select(TermNumber id, const std::string& type)
   const Term& term = graph_.term(id);
   if (is_chosen(id)) {
     for (const RegionId branch : plan_.below[id]) LEMMA_RETURN_IF_ERROR(write_region(branch));
-    source_.add(
-        source::constant(type, term_name(id),
-                         fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]),
-                                     branch_text(id, term.operands[1]),
-                                     branch_text(id, term.operands[2]))));
+    source_.add(source::constant(
+        type, term_name(id),
+        fmt::format("{} != 0 ? {} : {}", term_name(term.operands[0]),
+                    branch_text(id, term.operands[1]), branch_text(id, term.operands[2]))));
     return {};
   }
   source_.add(source::Declaration{.type = type, .name = term_name(id)});
