@@ -352,8 +352,7 @@ std::optional<Replacement> find_replacement(const TermGraph& graph, TermNumber r
   if (last.kind != Kind::maximum_over) return std::nullopt;
   auto scatter = find_scatter(graph, last, axes);
   if (!scatter || !is_integer(graph.term(scatter->otherwise), -1) ||
-      graph.term(scatter->element).range.low < 0 ||
-      !ascends(graph, scatter->element, last.bound) ||
+      graph.term(scatter->element).range.low < 0 || !ascends(graph, scatter->element, last.bound) ||
       uses(graph, replacement.otherwise, replacement.last))
     return std::nullopt;
   replacement.scatter = std::move(*scatter);
@@ -421,7 +420,8 @@ double operation_count(const TermGraph& graph, TermNumber root, const Algorithm&
            extent_of(graph, set_of_all(axes)) * operations_of_rank;
   }
   if (const auto* transform = std::get_if<FourierTransform>(&algorithm)) {
-    constexpr double operations_of_factor = 10;  // for each element, and each factor of two of the length
+    constexpr double operations_of_factor =
+        10;  // for each element, and each factor of two of the length
     const auto length = static_cast<double>(transform->length);
     std::vector<TermNumber> roots = {transform->real};
     if (transform->imaginary) roots.push_back(*transform->imaginary);

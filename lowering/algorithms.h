@@ -55,7 +55,8 @@ struct Replacement {
 /// reduced as an integer.
 struct FourierTransform {
   LoopVariable axis = 0, position = 0;  // `position` is bound
-  std::optional<LoopVariable> parts;    // an axis of the real and the imaginary part; without it there is the real one
+  std::optional<LoopVariable>
+      parts;  // an axis of the real and the imaginary part; without it there is the real one
   TermNumber real = 0;                  // at `position`
   std::optional<TermNumber> imaginary;  // the same; nothing: 0
   std::int64_t length = 0;

@@ -113,8 +113,7 @@ class FourierSums {
       for (std::int64_t group = 0; group < rest / factor; ++group)
         for (std::int64_t sum = 1; sum < factor; ++sum)
           turns_.push_back(rounded(root_of_unity(group * sum, rest)));
-      for (std::int64_t k = 0; k < factor; ++k)
-        roots_.push_back(rounded(root_of_unity(k, factor)));
+      for (std::int64_t k = 0; k < factor; ++k) roots_.push_back(rounded(root_of_unity(k, factor)));
       rest /= factor;
     }
   }
@@ -225,8 +224,7 @@ class FourierSums {
     longer_ = std::make_unique<FourierSums<double>>(longer);
     spectrum_ = std::make_unique<ComplexNumbers<double>>(longer);
     ComplexNumbers<double> scratch(longer);
-    for (std::int64_t k = 0; k < longer; ++k)
-      spectrum_->real[k] = spectrum_->imaginary[k] = 0;
+    for (std::int64_t k = 0; k < longer; ++k) spectrum_->real[k] = spectrum_->imaginary[k] = 0;
     for (std::int64_t k = 0; k < length_; ++k)
       for (const std::int64_t place : {k, (longer - k) % longer}) {
         spectrum_->real[place] = chirp_[static_cast<std::size_t>(k)].real;
@@ -266,11 +264,11 @@ class FourierSums {
   friend class FourierSums;
 
   std::int64_t length_;
-  std::vector<std::int64_t> factors_;  // none where there is a convolution
-  std::vector<ComplexNumber<T>> turns_, roots_;                // by stage
-  std::vector<ComplexNumber<double>> chirp_;                   // of a convolution
-  std::unique_ptr<ComplexNumbers<double>> spectrum_;           // of the conjugate chirp
-  std::unique_ptr<FourierSums<double>> longer_;                // of its length
+  std::vector<std::int64_t> factors_;                 // none where there is a convolution
+  std::vector<ComplexNumber<T>> turns_, roots_;       // by stage
+  std::vector<ComplexNumber<double>> chirp_;          // of a convolution
+  std::unique_ptr<ComplexNumbers<double>> spectrum_;  // of the conjugate chirp
+  std::unique_ptr<FourierSums<double>> longer_;       // of its length
 };
 
 }  // namespace lemma::lowering

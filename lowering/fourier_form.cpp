@@ -54,7 +54,8 @@ std::optional<TurnedPart> turned_part_of(const TermGraph& graph, TermNumber id, 
   if (const auto single = turned_of(graph, id)) return TurnedPart{*single, std::nullopt};
   const Term& term = graph.term(id);
   if (term.kind != combination) return std::nullopt;
-  const auto first = turned_of(graph, term.operands[0]), second = turned_of(graph, term.operands[1]);
+  const auto first = turned_of(graph, term.operands[0]),
+             second = turned_of(graph, term.operands[1]);
   if (!first || !second || first->wave.angle != second->wave.angle) return std::nullopt;
   return TurnedPart{*first, *second};
 }
@@ -71,8 +72,8 @@ std::optional<LoopVariable> axis_of_parts(const TermGraph& graph, TermNumber con
   const Term& term = graph.term(condition);
   if (term.kind != Kind::equal || !compares_linear(graph, term)) return std::nullopt;
   const Linear apart = difference(graph, term);
-  if (apart.constant != 0 || apart.terms.size() != 1 ||
-      std::abs(apart.terms.front().second) != 1 || apart.terms.front().first >= first_term_atom)
+  if (apart.constant != 0 || apart.terms.size() != 1 || std::abs(apart.terms.front().second) != 1 ||
+      apart.terms.front().first >= first_term_atom)
     return std::nullopt;
   const LoopVariable axis = apart.terms.front().first;
   if (std::find(axes.begin(), axes.end(), axis) == axes.end() || graph.extent(axis) != 2)
@@ -129,7 +130,8 @@ std::optional<Angle> angle_of(const TermGraph& graph, TermNumber id, LoopVariabl
   const Term& term = graph.term(id);
   if (term.kind != Kind::multiply || term.type != DataType::f64) return std::nullopt;
   for (const std::size_t side : {0U, 1U}) {
-    const Term &whole = graph.term(term.operands[side]), &step = graph.term(term.operands[1 - side]);
+    const Term &whole = graph.term(term.operands[side]),
+               &step = graph.term(term.operands[1 - side]);
     if (whole.kind != Kind::cast || step.kind != Kind::real_constant) continue;
     const auto multiple = multiple_of(graph, whole.operands[0], position, axes);
     if (!multiple) continue;

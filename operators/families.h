@@ -23,8 +23,9 @@ std::span<const OperatorRecord> softmax();           // Softmax, LogSoftmax, Har
 std::span<const OperatorRecord> normalization();     // layer, batch, instance, group, ...
 std::span<const OperatorRecord> recurrence();        // GRU, LSTM, RNN
 std::span<const OperatorRecord> recurrent_layers();  // the same as ONNX has them
-std::span<const OperatorRecord> quantized_recurrence();  // the same of a runtime, with quantized weights
-std::span<const OperatorRecord> fusion();            // what a runtime computes along with products
+std::span<const OperatorRecord>
+quantized_recurrence();                    // the same of a runtime, with quantized weights
+std::span<const OperatorRecord> fusion();  // what a runtime computes along with products
 std::span<const OperatorRecord> skip_normalization();  // the same of normalizations
 std::span<const OperatorRecord> loss();                // losses of classification
 std::span<const OperatorRecord> shape();               // Reshape, Squeeze, Shape, Expand, ...

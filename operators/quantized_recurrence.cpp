@@ -44,8 +44,8 @@ Result<void> check_types(const Instance& in) {
   if (weights != DataType::i8 && weights != DataType::u8)
     return bad_input(fmt::format("weights of {}", name(weights)));
   for (std::size_t i = 0; i < in.inputs.size(); ++i) {
-    const bool is_quantized = i == input_weight || i == hidden_weight || i == input_zero_point ||
-                              i == hidden_zero_point;
+    const bool is_quantized =
+        i == input_weight || i == hidden_weight || i == input_zero_point || i == hidden_zero_point;
     const DataType wanted = is_quantized ? weights : DataType::f32;
     if (in.has(i) && in.type(i) != wanted)
       return bad_input(fmt::format("input {} is {}, not {}", i, name(in.type(i)), name(wanted)));
@@ -101,16 +101,15 @@ class Steps {
 
   Result<Results> run(bool backward) {
     const std::int64_t count = in_.shape(sequence)[0].offset();
-    LEMMA_ASSIGN_OR_RETURN(const ValueId given, product(inputs_[sequence], input_weight,
-                                                        input_scale, input_zero_point));
+    LEMMA_ASSIGN_OR_RETURN(const ValueId given,
+                           product(inputs_[sequence], input_weight, input_scale, input_zero_point));
     ValueId state = start(hidden), memory = start(cell);
     Results results;
     results.states.resize(static_cast<std::size_t>(count));
     for (std::int64_t k = 0; k < count; ++k) {
       const std::int64_t t = backward ? count - 1 - k : k;
-      LEMMA_ASSIGN_OR_RETURN(
-          const ValueId remembered,
-          product(state, hidden_weight, hidden_scale, hidden_zero_point));
+      LEMMA_ASSIGN_OR_RETURN(const ValueId remembered,
+                             product(state, hidden_weight, hidden_scale, hidden_zero_point));
       ValueId sum = c_.add(squeezed(part(given, 0, t, t + 1)), remembered);
       if (in_.has(bias)) sum = c_.add(sum, both_biases());
       const ValueId input = gate(sum, "Sigmoid", 0), output = gate(sum, "Sigmoid", 1),
@@ -158,15 +157,14 @@ class Steps {
   /// Of all rows, which have one scale and one zero point, and weights.
   Result<ValueId> product(ValueId rows, std::size_t weights, std::size_t scale,
                           std::size_t zero_point) {
-    LEMMA_ASSIGN_OR_RETURN(const NodeId quantized,
-                           graph_.add_operation(operator_named("DynamicQuantizeLinear"), {rows},
-                                                {}, 3));
+    LEMMA_ASSIGN_OR_RETURN(
+        const NodeId quantized,
+        graph_.add_operation(operator_named("DynamicQuantizeLinear"), {rows}, {}, 3));
     const Node& node = graph_.node(quantized);
     const ValueId elements = node.output(0), scale_of_rows = node.output(1),
                   zero_of_rows = node.output(2);
-    const ValueId sums =
-        c_("MatMulInteger",
-           {elements, of_direction(weights), zero_of_rows, of_direction(zero_point)});
+    const ValueId sums = c_(
+        "MatMulInteger", {elements, of_direction(weights), zero_of_rows, of_direction(zero_point)});
     return c_.multiply(c_.cast(sums, DataType::f32),
                        c_.multiply(scale_of_rows, of_direction(scale)));
   }
@@ -186,10 +184,9 @@ Compose compose_quantized_lstm(Graph& graph, const Instance& in, std::span<const
     const bool backward = direction == 1 || in.attributes.string("direction") == "reverse";
     LEMMA_ASSIGN_OR_RETURN(const Steps::Results results,
                            Steps(graph, in, inputs, direction).run(backward));
-    const Attributes nothing = {
-        {"data_type", DataType::f32},
-        {"shape", Shape{0, 1, in.shape(sequence)[1], size_of_state(in)}},
-        {"value", 0.0}};
+    const Attributes nothing = {{"data_type", DataType::f32},
+                                {"shape", Shape{0, 1, in.shape(sequence)[1], size_of_state(in)}},
+                                {"value", 0.0}};
     parts[0].push_back(results.states.empty()
                            ? c("ConstantOfShape", {}, nothing)
                            : c("Concat", results.states, {{"axis", INT64_C(0)}}));
@@ -251,9 +248,8 @@ Result<ExportedCall> export_quantized_lstm(const Instance& in, int, ExportedCall
 
 constexpr std::array directions = {std::string_view("bidirectional"), std::string_view("forward"),
                                    std::string_view("reverse")};
-constexpr std::array quantized_lstm_attributes = {
-    AttributeSpecification{"direction", AttributeKind::string, "\"forward\"", AttributeRole::plain,
-                           directions}};
+constexpr std::array quantized_lstm_attributes = {AttributeSpecification{
+    "direction", AttributeKind::string, "\"forward\"", AttributeRole::plain, directions}};
 constexpr std::array quantized_lstm_onnx = {OnnxMapping{.name = "DynamicQuantizeLSTM",
                                                         .import_hook = import_quantized_lstm,
                                                         .export_hook = export_quantized_lstm,
@@ -261,8 +257,8 @@ constexpr std::array quantized_lstm_onnx = {OnnxMapping{.name = "DynamicQuantize
                                                         .runtime = onnx_runtime,
                                                         .takes_strings = true}};
 constexpr std::array quantized_lstm_examples = {
-    OperatorExample{
-        "f32[2, B, I]; i8[1, I, 4*H]; i8[1, H, 4*H]; f32[1]; i8[1]; f32[1]; i8[1]", "", 3},
+    OperatorExample{"f32[2, B, I]; i8[1, I, 4*H]; i8[1, H, 4*H]; f32[1]; i8[1]; f32[1]; i8[1]", "",
+                    3},
     OperatorExample{"f32[2, B, I]; u8[2, I, 4*H]; u8[2, H, 4*H]; f32[2, 4*H]; u8[2, 4*H]; f32[2]; "
                     "u8[2]; f32[2, 8*H]; f32[2, B, H]; f32[2, B, H]",
                     "direction=\"bidirectional\"", 3},

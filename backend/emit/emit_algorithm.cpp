@@ -161,9 +161,9 @@ class AlgorithmWriter {
         target = lowering::combine(target, lowering::Linear::atom(*transform.parts), -step);
         target.constant += part * step;
       }
-      body.add(ElementStore{fmt::format("{}[{}]", result_, linear_text(nest_.graph, target)),
-                            stored_}
-                   .of(part == 0 ? "real" : "imaginary"));
+      body.add(
+          ElementStore{fmt::format("{}[{}]", result_, linear_text(nest_.graph, target)), stored_}
+              .of(part == 0 ? "real" : "imaginary"));
     }
     source::Parameter imaginary = {computed_, "imaginary"};
     imaginary.may_be_unused = !transform.parts;

@@ -147,8 +147,8 @@ class BlockWriter : public ElementWriter {
     const TermNumber place = static_cast<TermNumber>(graph_.size()) + read;
     places_.emplace(read, type);
     add_to_group(source::constant(type, term_name(place),
-                                  fmt::format("{} ? static_cast<{}>({}) : 0", gathered.inside,
-                                              type, linear_text(graph_, gathered.place))));
+                                  fmt::format("{} ? static_cast<{}>({}) : 0", gathered.inside, type,
+                                              linear_text(graph_, gathered.place))));
     group().defined.insert(place);
     for (const lowering::Linear& index : graph_.term(read).indices) use(index);
   }
@@ -159,7 +159,8 @@ class BlockWriter : public ElementWriter {
     LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
     const auto gathered = gathered_place(term);
     return fmt::format("static_cast<{}>((&{}[{}])[{}])", type, input_name(term.input),
-                       linear_text(graph_, gathered->beside), term_name(static_cast<TermNumber>(graph_.size()) + id));
+                       linear_text(graph_, gathered->beside),
+                       term_name(static_cast<TermNumber>(graph_.size()) + id));
   }
 
   /// Whether a term is computed of others: its operands, what its indices are made of, and what lies below it.
@@ -694,10 +695,10 @@ class BlockWriter : public ElementWriter {
   lowering::VariableSet variables_;
   std::vector<Group> groups_;
   bool is_open_ = false;
-  std::set<TermNumber> written_;                             // before the others of their region
-  std::set<TermNumber> held_;                                // reductions
-  std::map<TermNumber, std::string> places_;                 // types of the places of reads, by read
-  std::set<std::pair<std::size_t, TermNumber>> needed_;      // by other groups
+  std::set<TermNumber> written_;                         // before the others of their region
+  std::set<TermNumber> held_;                            // reductions
+  std::map<TermNumber, std::string> places_;             // types of the places of reads, by read
+  std::set<std::pair<std::size_t, TermNumber>> needed_;  // by other groups
   std::map<std::size_t, std::vector<TermNumber>> declared_;  // before a group
 };
 

@@ -247,8 +247,7 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const std::string input = input_name(term.input);
   if (const auto gathered = gathered_place(term))
     return fmt::format("static_cast<{}>({}[({} ? {} : 0) + {}])", type, input, gathered->inside,
-                       linear_text(graph_, gathered->place),
-                       linear_text(graph_, gathered->beside));
+                       linear_text(graph_, gathered->place), linear_text(graph_, gathered->beside));
   const std::string element = fmt::format("static_cast<{}>({}[{}])", type, input,
                                           linear_text(graph_, graph_.address(term)));
   const std::string inside = condition_inside(term);

@@ -125,8 +125,7 @@ class Sample {
   static bool sums_in_lanes(const std::string& source) {
     static const std::regex in_lanes(
         R"(combined_in_pairs<\d+>\(l\d+, \[\]\((float|double) a, \w+ b\) \{ return (Add|Multiply)::)");
-    return std::regex_search(source, in_lanes) ||
-           source.find("fourier_sums") != std::string::npos;
+    return std::regex_search(source, in_lanes) || source.find("fourier_sums") != std::string::npos;
   }
 
   static Tensor with_values(const Tensor& tensor, Values values) {

@@ -85,9 +85,9 @@ TEST(SeparateAlgorithms, transforms_are_computations_of_their_own) {
     expect_same_results(before, after);
   }
   // Of so few terms the loops are as fast.
-  EXPECT_EQ(algorithms(separate_algorithms(
-                lowered(graph_of("DFT", {{DataType::f32, {2, 15, 2}}}, {})))),
-            0U);
+  EXPECT_EQ(
+      algorithms(separate_algorithms(lowered(graph_of("DFT", {{DataType::f32, {2, 15, 2}}}, {})))),
+      0U);
 }
 
 TEST(SeparateAlgorithms, halves_are_not_rounded_between_two_steps) {

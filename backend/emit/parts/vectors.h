@@ -433,7 +433,8 @@ template <bool upper, typename V, int... lane>
 template <typename V, int count>
 [[gnu::always_inline]] inline void interleave_halves(V (&registers_of_rows)[count]) {
   constexpr auto all =
-      std::make_integer_sequence<int, static_cast<int>(sizeof(V) / sizeof(registers_of_rows[0][0]))>();
+      std::make_integer_sequence<int,
+                                 static_cast<int>(sizeof(V) / sizeof(registers_of_rows[0][0]))>();
   V result[count];
   for (int i = 0; i < count / 2; ++i) {
     const V &a = registers_of_rows[i], &b = registers_of_rows[i + count / 2];
