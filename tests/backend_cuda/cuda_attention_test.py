@@ -84,7 +84,7 @@ REDUCTIONS = {
 
 class CudaAttention(cuda_case.ProgramCase):
     models = {**ATTENTIONS, **REDUCTIONS, **ROWS}
-    attentions, reductions, rows = ("plain", "causal", "f32", "tf32"), ("all", "columns", "product"), ("row", "row_hidden")
+    attentions, reductions, rows = ("causal", "f32", "tf32"), ("all", "columns", "product"), ("row", "row_hidden")
 
     def disagreement_of_attention(self, name):
         words = (*WORDS, "--tf32") if name.startswith("tf32") else WORDS
