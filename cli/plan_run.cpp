@@ -163,7 +163,7 @@ struct RankResults {
   std::vector<std::uint64_t> bytes, messages, planned_bytes, collectives;
   std::vector<std::string> interpreted;      // of the first rank
   std::vector<double> seconds;               // by step, of the first rank, from the beginning
-  std::vector<std::vector<Tensor>> numbers;  // by step, of the first rank: outputs of one element
+  std::vector<std::vector<double>> numbers;  // by step, of the first rank: outputs of one element
 
   explicit RankResults(std::size_t ranks)
       : outputs(ranks), bytes(ranks), messages(ranks), planned_bytes(ranks), collectives(ranks) {}
@@ -258,9 +258,9 @@ class PlanRun {
   void note_step(const std::vector<Tensor>& outputs, std::chrono::steady_clock::time_point begin) {
     results_.seconds.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    std::vector<Tensor>& numbers = results_.numbers.emplace_back();
+    std::vector<double>& numbers = results_.numbers.emplace_back();
     for (const Tensor& output : outputs)
-      if (output.element_count() == 1) numbers.push_back(copy_of(output));
+      if (output.element_count() == 1) numbers.push_back(output.reals()[0]);
   }
 
   Result<void> check_traffic(const plans::RankProgram& rank_program, std::size_t rank) {
@@ -352,14 +352,14 @@ std::string exchanges_text(const RankResults& results) {
 }
 
 /// The outputs of one element in a step: "loss 0.51".
-std::string numbers_text(const plans::Program& program, const std::vector<Tensor>& numbers,
+std::string numbers_text(const plans::Program& program, const std::vector<double>& numbers,
                          const std::vector<Tensor>& outputs) {
   std::string text;
   std::size_t at = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].element_count() != 1) continue;
-    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", program.outputs[i].name,
-                        numbers[at].reals()[0]);
+    text +=
+        fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", program.outputs[i].name, numbers[at]);
     ++at;
   }
   return text;
@@ -392,7 +392,7 @@ void print_json(const plans::Program& program, const RunPlanArguments& arguments
     std::size_t at = 0;
     for (std::size_t i = 0; i < results.outputs[0].size(); ++i)
       if (results.outputs[0][i].element_count() == 1)
-        entry[program.outputs[i].name] = results.numbers[step][at++].reals()[0];
+        entry[program.outputs[i].name] = results.numbers[step][at++];
     steps.push_back(std::move(entry));
   }
   const nlohmann::ordered_json answer = {

@@ -28,7 +28,9 @@ import environment
 
 environment.enter()
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
 import training_models
 
 # By model: what the ways are called, and what is placed how.
@@ -121,7 +123,14 @@ def growth(lemma, folder, steps, exchange, is_on_processes):
     onnx.save(training_models.make("mlp", batch=8), folder / "mlp.onnx")
     call([lemma, "differentiate", folder / "mlp.onnx", "--loss", "mse", "--optimizer", "momentum", "-o", step])
     call([lemma, "plan", "make", step, "--cluster", "local-2", "-o", plan, "--place", "x:0", "--place", "target:0"])
-    words = [*(on_processes(2) if is_on_processes else []), lemma, "plan", "run", step, plan, "--steps", str(steps), "--exchange", exchange]
+    inputs = folder / "inputs"
+    inputs.mkdir(exist_ok=True)
+    for number, value in enumerate(onnx.load(step).graph.input):
+        if value.name == "learning_rate":  # a random one is too large for so many steps
+            shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+            rate = onnx.numpy_helper.from_array(np.full(shape, 0.01, np.float32), value.name)
+            (inputs / f"input_{number}.pb").write_bytes(rate.SerializeToString())
+    words = [*(on_processes(2) if is_on_processes else []), lemma, "plan", "run", step, plan, "--steps", str(steps), "--exchange", exchange, "--inputs", inputs]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     samples = []
     while process.poll() is None:
