@@ -64,6 +64,17 @@ def on_processes(ranks):
     return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
 
 
+def write_weights(model, step, folder):
+    """The weights of the model as inputs of its step of training; with random ones, deep models overflow."""
+    folder.mkdir(exist_ok=True)
+    weights = {weight.name: weight for weight in onnx.load(model).graph.initializer}
+    for number, value in enumerate(onnx.load(step).graph.input):
+        file = folder / f"input_{number}.pb"
+        file.unlink(missing_ok=True)
+        if value.name in weights:
+            file.write_bytes(weights[value.name].SerializeToString())
+
+
 def row_of(lemma, name, kind, places, model, ranks, folder, is_compiled):
     plan, started = folder / "plan.json", time.perf_counter()
     made = call([lemma, "plan", "make", model, "--cluster", f"local-{ranks}", "-o", plan, *(word for place in places for word in ("--place", place))])
@@ -71,7 +82,7 @@ def row_of(lemma, name, kind, places, model, ranks, folder, is_compiled):
     if made.returncode != 0:
         return [name, kind, ranks, last_line(made), None, None, None, None, None, round(seconds, 1)]
     claims = int(re.search(r"by (\d+) claims", made.stdout).group(1))
-    run = [lemma, "plan", "run", model, plan]
+    run = [lemma, "plan", "run", model, plan, *(["--inputs", folder / "weights"] if "step" in name else [])]
     threads = call([*run, "--json"])
     if threads.returncode != 0:
         return [name, kind, ranks, last_line(threads), claims, None, None, None, None, round(seconds, 1)]
@@ -94,6 +105,7 @@ def rows(options, lemma, folder):
             model, step = folder / f"{name}.onnx", folder / f"{name}-step.onnx"
             onnx.save(training_models.make(name, batch=8), model)
             call([lemma, "differentiate", model, "--loss", "mse", "--optimizer", "momentum", "-o", step])
+            write_weights(model, step, folder / "weights")
             for kind, places in KINDS[name].items():
                 yield row_of(lemma, name, kind, places, model, ranks, folder,
                              ranks == 2 and (name in COMPILED or kind == next(iter(KINDS[name]))))
