@@ -20,10 +20,9 @@ namespace lemma {
 struct RankResults {
   std::vector<std::vector<interpreter::Tensor>> outputs;
   std::vector<std::uint64_t> bytes, messages, planned_bytes, collectives;
-  std::vector<std::string> interpreted;  // of the first rank
-  std::vector<double> seconds;           // by step, of the first rank, from the beginning
-  std::vector<std::vector<interpreter::Tensor>>
-      numbers;  // by step, of the first rank: outputs of one element
+  std::vector<std::string> interpreted;      // of the first rank
+  std::vector<double> seconds;               // by step, of the first rank, from the beginning
+  std::vector<std::vector<double>> numbers;  // by step, of the first rank: outputs of one element
 
   explicit RankResults(std::size_t ranks)
       : outputs(ranks), bytes(ranks), messages(ranks), planned_bytes(ranks), collectives(ranks) {}

@@ -224,9 +224,9 @@ class PlanRun {
   void note_step(const std::vector<Tensor>& outputs, std::chrono::steady_clock::time_point begin) {
     results_.seconds.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    std::vector<Tensor>& numbers = results_.numbers.emplace_back();
+    std::vector<double>& numbers = results_.numbers.emplace_back();
     for (const Tensor& output : outputs)
-      if (output.element_count() == 1) numbers.push_back(copy_of(output));
+      if (output.element_count() == 1) numbers.push_back(output.reals()[0]);
   }
 
   Result<void> check_traffic(const plans::RankProgram& rank_program, std::size_t rank) {
@@ -280,14 +280,14 @@ Result<double> difference_from_one_device(const Graph& single, const plans::Prog
 }
 
 /// The outputs of one element in a step: "loss 0.51".
-std::string numbers_text(const plans::Program& program, const std::vector<Tensor>& numbers,
+std::string numbers_text(const plans::Program& program, const std::vector<double>& numbers,
                          const std::vector<Tensor>& outputs) {
   std::string text;
   std::size_t at = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].element_count() != 1) continue;
-    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", program.outputs[i].name,
-                        numbers[at].reals()[0]);
+    text +=
+        fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", program.outputs[i].name, numbers[at]);
     ++at;
   }
   return text;
@@ -320,7 +320,7 @@ void print_json(const plans::Program& program, const RunPlanArguments& arguments
     std::size_t at = 0;
     for (std::size_t i = 0; i < results.outputs[0].size(); ++i)
       if (results.outputs[0][i].element_count() == 1)
-        entry[program.outputs[i].name] = results.numbers[step][at++].reals()[0];
+        entry[program.outputs[i].name] = results.numbers[step][at++];
     steps.push_back(std::move(entry));
   }
   const nlohmann::ordered_json answer = {

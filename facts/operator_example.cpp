@@ -210,6 +210,23 @@ std::optional<Graph> accepted_application(OperatorId op, std::size_t operands,
   return std::nullopt;
 }
 
+/// The first example of the record, if it has one.
+std::optional<Graph> recorded_application(OperatorId op) {
+  if (record(op).examples.empty()) return std::nullopt;
+  const auto instance = read_example(record(op), record(op).examples.front());
+  if (!instance) return std::nullopt;
+  Types types;
+  std::vector<Shape> shapes;
+  for (const TensorType& type : instance->inputs) {
+    types.push_back(type.data_type);
+    shapes.push_back(*type.shape);
+  }
+  auto application = operands_of(op, types, shapes);
+  if (!application || !complete(*application, op, instance->attributes, instance->output_count))
+    return std::nullopt;
+  return std::move(application->graph);
+}
+
 }  // namespace
 
 std::optional<OperatorInstance> example_instance(const OperatorRecord& op) {
@@ -239,7 +256,7 @@ std::optional<Graph> example_application(OperatorId op) {
       if (auto graph =
               accepted_application(op, operands, example_attributes(chosen, &specification)))
         return graph;
-  return std::nullopt;
+  return recorded_application(op);
 }
 
 }  // namespace lemma

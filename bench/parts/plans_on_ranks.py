@@ -7,7 +7,7 @@ from which the rest follows (lemma plan make --place). A plan is proved when it 
 there, by processes, which have to print the same; and by task programs. Printed are the claims of the proof, the collectives of a
 rank, the bytes that it sends, which `lemma plan run` holds against those planned, and the largest differences from one device.
 
-With --steps, the memory of processes is compared between a fifth and the end of so many steps of training.
+With --steps, the most memory of so many steps of training is compared with that of a fifth of them.
 """
 
 import argparse
@@ -28,7 +28,9 @@ import environment
 
 environment.enter()
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
 import training_models
 
 # By model: what the ways are called, and what is placed how.
@@ -62,6 +64,17 @@ def on_processes(ranks):
     return ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
 
 
+def write_weights(model, step, folder):
+    """The weights of the model as inputs of its step of training; with random ones, deep models overflow."""
+    folder.mkdir(exist_ok=True)
+    weights = {weight.name: weight for weight in onnx.load(model).graph.initializer}
+    for number, value in enumerate(onnx.load(step).graph.input):
+        file = folder / f"input_{number}.pb"
+        file.unlink(missing_ok=True)
+        if value.name in weights:
+            file.write_bytes(weights[value.name].SerializeToString())
+
+
 def row_of(lemma, name, kind, places, model, ranks, folder, is_compiled):
     plan, started = folder / "plan.json", time.perf_counter()
     made = call([lemma, "plan", "make", model, "--cluster", f"local-{ranks}", "-o", plan, *(word for place in places for word in ("--place", place))])
@@ -69,7 +82,7 @@ def row_of(lemma, name, kind, places, model, ranks, folder, is_compiled):
     if made.returncode != 0:
         return [name, kind, ranks, last_line(made), None, None, None, None, None, round(seconds, 1)]
     claims = int(re.search(r"by (\d+) claims", made.stdout).group(1))
-    run = [lemma, "plan", "run", model, plan]
+    run = [lemma, "plan", "run", model, plan, *(["--inputs", folder / "weights"] if "step" in name else [])]
     threads = call([*run, "--json"])
     if threads.returncode != 0:
         return [name, kind, ranks, last_line(threads), claims, None, None, None, None, round(seconds, 1)]
@@ -92,6 +105,7 @@ def rows(options, lemma, folder):
             model, step = folder / f"{name}.onnx", folder / f"{name}-step.onnx"
             onnx.save(training_models.make(name, batch=8), model)
             call([lemma, "differentiate", model, "--loss", "mse", "--optimizer", "momentum", "-o", step])
+            write_weights(model, step, folder / "weights")
             for kind, places in KINDS[name].items():
                 yield row_of(lemma, name, kind, places, model, ranks, folder,
                              ranks == 2 and (name in COMPILED or kind == next(iter(KINDS[name]))))
@@ -115,20 +129,32 @@ def resident(process):
     return total
 
 
+def most_memory(words):
+    """The most memory of a run, and its exit code."""
+    process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    most = 0
+    while process.poll() is None:
+        most = max(most, resident(process.pid))
+        time.sleep(0.02)
+    return most, process.returncode
+
+
 def growth(lemma, folder, steps, exchange, is_on_processes):
-    """Memory after a fifth of the time and at the end of so many steps."""
+    """The most memory of a fifth of the steps, of all of them, and the exit code."""
     step, plan = folder / "mlp-step.onnx", folder / "plan.json"
     onnx.save(training_models.make("mlp", batch=8), folder / "mlp.onnx")
     call([lemma, "differentiate", folder / "mlp.onnx", "--loss", "mse", "--optimizer", "momentum", "-o", step])
     call([lemma, "plan", "make", step, "--cluster", "local-2", "-o", plan, "--place", "x:0", "--place", "target:0"])
-    words = [*(on_processes(2) if is_on_processes else []), lemma, "plan", "run", step, plan, "--steps", str(steps), "--exchange", exchange]
-    process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    samples = []
-    while process.poll() is None:
-        samples.append(resident(process.pid))
-        time.sleep(0.05)
-    samples = samples[:-3]  # ranks end one after the other
-    return samples[len(samples) // 5], max(samples[len(samples) // 5:]), process.returncode
+    inputs = folder / "inputs"
+    inputs.mkdir(exist_ok=True)
+    for number, value in enumerate(onnx.load(step).graph.input):
+        if value.name == "learning_rate":  # so small that nothing has converged at the end
+            shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+            rate = onnx.numpy_helper.from_array(np.full(shape, 0.0003, np.float32), value.name)
+            (inputs / f"input_{number}.pb").write_bytes(rate.SerializeToString())
+    words = [*(on_processes(2) if is_on_processes else []), lemma, "plan", "run", step, plan, "--exchange", exchange, "--inputs", inputs]
+    few, _ = most_memory([*words, "--steps", steps // 5])
+    return few, *most_memory([*words, "--steps", steps])
 
 
 def main():
@@ -144,9 +170,9 @@ def main():
         if options.steps:
             for exchange in ("collectives", "one-sided", "send-receive", "remote-calls"):
                 for is_on_processes in (False, True):
-                    early, most, code = growth(lemma, Path(scratch), options.steps, exchange, is_on_processes)
-                    print(f"{options.steps} steps, {exchange}, {'processes' if is_on_processes else 'threads'}: {early} kB after a fifth, "
-                          f"{most} kB at most afterwards, exit code {code}", flush=True)
+                    few, most, code = growth(lemma, Path(scratch), options.steps, exchange, is_on_processes)
+                    print(f"{options.steps} steps, {exchange}, {'processes' if is_on_processes else 'threads'}: {most - few:+} kB in the last four fifths, to {most} kB, "
+                          f"exit code {code}", flush=True)
             return
         measured = []
         for row in rows(options, lemma, Path(scratch)):
