@@ -114,7 +114,7 @@ TEST(ThreadRanks, ARankThatFailsEndsThoseThatWaitForIt) {
     return communicator.receive(0, 0, std::span(&received, 1));
   });
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().message, "rank 0 fails");
+  EXPECT_EQ(done.error().message, "rank 0 has ended: rank 0 fails");
 }
 
 TEST(Outputs, PartsOfAGridMakeUpTheWhole) {
