@@ -45,13 +45,20 @@ Result<void> share_counts(RankResults& results, plans::Communicator& communicato
 
 std::string exchanges_text(const RankResults& results) {
   using Align = Table::Align;
-  Table table({"rank", "messages", "bytes sent", "as planned", "collectives"},
-              {Align::right, Align::right, Align::right, Align::right, Align::right});
-  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank)
-    table.add({fmt::format("{}", rank), fmt::format("{}", results.messages[rank]),
-               fmt::format("{}", results.bytes[rank]),
-               fmt::format("{}", results.planned_bytes[rank]),
-               fmt::format("{}", results.collectives[rank])});
+  std::vector<std::string> columns = {"rank", "messages", "bytes sent"};
+  const bool is_planned = !results.planned_bytes.empty();
+  if (is_planned) columns.insert(columns.end(), {"as planned", "collectives"});
+  Table table(columns, std::vector<Align>(columns.size(), Align::right));
+  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank) {
+    std::vector<std::string> row = {fmt::format("{}", rank),
+                                    fmt::format("{}", results.messages[rank]),
+                                    fmt::format("{}", results.bytes[rank])};
+    if (is_planned) {
+      row.push_back(fmt::format("{}", results.planned_bytes[rank]));
+      row.push_back(fmt::format("{}", results.collectives[rank]));
+    }
+    table.add(std::move(row));
+  }
   return table.text();
 }
 

@@ -16,7 +16,7 @@
 
 namespace lemma {
 
-/// What the ranks have computed and sent, by rank.
+/// What the ranks have computed and sent, by rank. Planned bytes and collectives are empty where nothing says them.
 struct RankResults {
   std::vector<std::vector<interpreter::Tensor>> outputs;
   std::vector<std::uint64_t> bytes, messages, planned_bytes, collectives;

@@ -310,11 +310,12 @@ void print_text(const plans::Program& program, const RunPlanArguments& arguments
 void print_json(const plans::Program& program, const RunPlanArguments& arguments,
                 const RankResults& results, double difference) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), steps = ranks;
-  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank)
-    ranks.push_back({{"messages", results.messages[rank]},
-                     {"bytes", results.bytes[rank]},
-                     {"planned_bytes", results.planned_bytes[rank]},
-                     {"collectives", results.collectives[rank]}});
+  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank) {
+    ranks.push_back({{"messages", results.messages[rank]}, {"bytes", results.bytes[rank]}});
+    if (results.planned_bytes.empty()) continue;
+    ranks.back()["planned_bytes"] = results.planned_bytes[rank];
+    ranks.back()["collectives"] = results.collectives[rank];
+  }
   for (std::size_t step = 0; step < results.seconds.size(); ++step) {
     nlohmann::ordered_json entry = {{"seconds", results.seconds[step]}};
     std::size_t at = 0;

@@ -87,7 +87,11 @@ Result<RankedRunResult> run_ranked(const Graph& single, const plans::RankedProgr
   RankedRun run(single, program, inputs);
   LEMMA_RETURN_IF_ERROR(run());
   LEMMA_ASSIGN_OR_RETURN(const double difference, run.difference_from_one_device());
-  return RankedRunResult{run.results(), difference};
+  RankedRunResult result{run.results(), difference};
+  // What is planned is known of programs that are the same on all ranks.
+  result.results.planned_bytes.clear();
+  result.results.collectives.clear();
+  return result;
 }
 
 }  // namespace lemma
