@@ -218,6 +218,7 @@ std::optional<Graph> recorded_application(OperatorId op) {
   Types types;
   std::vector<Shape> shapes;
   for (const TensorType& type : instance->inputs) {
+    if (!type.shape) return std::nullopt;
     types.push_back(type.data_type);
     shapes.push_back(*type.shape);
   }

@@ -161,17 +161,17 @@ def changed(models, seed):
     return way
 
 
-def mutants(lemma, folder, count):
-    """Random changes: how many were wrong, how many of these are refuted, unknown and proved; and equal ones that are proved."""
-    kinds = [kind for kind in parallel.KINDS if kind != "data"]
+def judged_changes(lemma, folder, count, draw):
+    """Random changes: how many were wrong, how many of these are refuted, unknown and proved; and equal ones that are proved.
+    `draw` gives the name, the single-device model and the models of the ranks for a seed, or nothing."""
     tally = {"wrong": 0, "refuted": 0, "unknown": 0, "accepted": 0, "equal": 0, "equal and proved": 0, "refused": 0}
     seed = 0
     while tally["wrong"] + tally["equal"] < count and seed < 40 * count:
         seed += 1
-        kind, ranks = kinds[seed % len(kinds)], 2 + 2 * (seed // len(kinds) % 2)
-        single, models = parallel.KINDS[kind](SIZES, ranks)
-        if changed(models, seed) is None:
+        drawn = draw(seed)
+        if drawn is None:
             continue
+        name, single, models = drawn
         program = Program(folder, single, models)
         run, _ = program.call(lemma, "run")
         if run.returncode not in (0, 4):
@@ -185,9 +185,20 @@ def mutants(lemma, folder, count):
         tally["wrong"] += 1
         tally[{"proved": "accepted"}.get(verdict, verdict)] += 1
         if verdict == "proved":
-            print("   accepted:", kind, ranks, "seed", seed)
+            print("   accepted:", name, "seed", seed)
     print("  ", tally)
     return tally
+
+
+def mutants(lemma, folder, count):
+    kinds = [kind for kind in parallel.KINDS if kind != "data"]
+
+    def draw(seed):
+        kind, ranks = kinds[seed % len(kinds)], 2 + 2 * (seed // len(kinds) % 2)
+        single, models = parallel.KINDS[kind](SIZES, ranks)
+        return None if changed(models, seed) is None else (f"{kind} {ranks}", single, models)
+
+    return judged_changes(lemma, folder, count, draw)
 
 
 def stack(lemma, folder, layers):

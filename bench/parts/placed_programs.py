@@ -32,7 +32,7 @@ environment.enter()
 import numpy
 import onnx
 import placed
-from distributed_programs import Program, behind, counted
+from distributed_programs import Program, behind, counted, judged_changes
 from onnx import helper, numpy_helper
 
 
@@ -177,33 +177,16 @@ WAYS = [exchange_channels, exchange_weights, change_element, another_part, leave
 
 def mutants(lemma, folder, count):
     kinds = list(placed.KINDS)
-    tally = {"wrong": 0, "refuted": 0, "unknown": 0, "accepted": 0, "equal": 0, "equal and proved": 0, "refused": 0}
-    seed = 0
-    while tally["wrong"] + tally["equal"] < count and seed < 40 * count:
-        seed += 1
+
+    def draw(seed):
         generator = random.Random(seed)
         kind = kinds[seed % len(kinds)]
         single, ranks = placed.KINDS[kind]()
         way = WAYS[seed // len(kinds) % len(WAYS)]
         models = ranks if way is another_reduction else [generator.choice(ranks)]
-        if not all([way(model, generator) for model in models]):
-            continue
-        program = Program(folder, single, ranks)
-        run, _ = program.call(lemma, "run")
-        if run.returncode not in (0, 4):
-            tally["refused"] += 1
-            continue
-        verdict = program.call(lemma, "verify")[0].stdout.split(":")[0]
-        if run.returncode == 0:
-            tally["equal"] += 1
-            tally["equal and proved"] += verdict == "proved"
-            continue
-        tally["wrong"] += 1
-        tally[{"proved": "accepted"}.get(verdict, verdict)] += 1
-        if verdict == "proved":
-            print("   accepted:", kind, way.__name__, "seed", seed)
-    print("  ", tally)
-    return tally
+        return (f"{kind} {way.__name__}", single, ranks) if all([way(model, generator) for model in models]) else None
+
+    return judged_changes(lemma, folder, count, draw)
 
 
 # ---- Plans that are made ---------------------------------------------------------------------------------------------

@@ -47,13 +47,9 @@ class AssignmentReader {
     if (!item.is_object() || !item.contains("output") || !item["output"].is_string())
       return wrong("nodes", "has an entry without the name of an output");
     const std::string entry = fmt::format("nodes '{}'", item["output"].get<std::string>());
-    const auto value = names_.value(item["output"]);
-    if (!value) return wrong(entry, "is not in the model");
-    const NodeId id = graph_.producer(*value);
-    const Node& node = graph_.node(id);
-    if (node.kind != NodeKind::operation || node.output() != *value)
-      return wrong(entry, "is not the first output of an operation");
-    PlacedOperator placed{id, 0, 0};
+    const auto id = names_.operation(item["output"]);
+    if (!id) return wrong(entry, id.error().message);
+    PlacedOperator placed{*id, 0, 0};
     LEMMA_ASSIGN_OR_RETURN(
         placed.rank, number(item, "rank", entry, 0, static_cast<std::int64_t>(result_.ranks) - 1));
     if (item.contains("part")) {

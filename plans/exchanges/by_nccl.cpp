@@ -16,9 +16,9 @@ namespace {
 
 using Id = std::array<char, nccl::id_bytes>;
 
-class ByNccl : public Forwarding {
+class ByNccl : public ByParts {
  public:
-  using Forwarding::Forwarding;
+  using ByParts::ByParts;
   ~ByNccl() override {
     if (state_ != nullptr) end_(state_);
   }
@@ -39,20 +39,6 @@ class ByNccl : public Forwarding {
           fmt::format("NCCL cannot be used{}{}", rank() == 0 ? ": " : "", reason_.data()));
     return checked(connect_(ids[0].data(), static_cast<int>(rank()), static_cast<int>(size()),
                             &state_, reason_.data(), reason_.size()));
-  }
-
-  Result<void> all_to_all(const Group& group, std::span<const std::byte> parts,
-                          std::span<std::byte> received) override {
-    const std::size_t part = parts.size() / group.size();
-    return exchange(
-        group, part, [&](std::size_t place) { return parts.subspan(place * part, part); },
-        received);
-  }
-
-  Result<void> all_gather(const Group& group, std::span<const std::byte> part,
-                          std::span<std::byte> all) override {
-    return exchange(
-        group, part.size(), [&](std::size_t) { return part; }, all);
   }
 
   Result<void> shift(const Group& /*group*/, std::size_t to, std::size_t from,
@@ -82,9 +68,8 @@ class ByNccl : public Forwarding {
     return function(end_, nccl::end_name);
   }
 
-  template <typename SentTo>
-  Result<void> exchange(const Group& group, std::size_t part, SentTo sent_to,
-                        std::span<std::byte> received) {
+  Result<void> exchange(const Group& group, std::size_t part, const SentTo& sent_to,
+                        std::span<std::byte> received) override {
     count(group.size() - 1, part);
     std::vector<nccl::Transfer> transfers;
     for (std::size_t place = 0; place < group.size(); ++place)

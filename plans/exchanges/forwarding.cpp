@@ -24,4 +24,17 @@ void Forwarding::keep(std::span<const std::byte> from, std::span<std::byte> to) 
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
+Result<void> ByParts::all_to_all(const Group& group, std::span<const std::byte> parts,
+                                 std::span<std::byte> received) {
+  const std::size_t part = parts.size() / group.size();
+  return exchange(
+      group, part, [&](std::size_t place) { return parts.subspan(place * part, part); }, received);
+}
+
+Result<void> ByParts::all_gather(const Group& group, std::span<const std::byte> part,
+                                 std::span<std::byte> all) {
+  return exchange(
+      group, part.size(), [&](std::size_t) { return part; }, all);
+}
+
 }  // namespace lemma::plans

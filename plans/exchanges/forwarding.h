@@ -1,5 +1,8 @@
 #pragma once
-// A communicator that leaves to another one what it does not do itself.
+// Communicators that leave to another one what they do not do themselves.
+
+#include <functional>
+#include <span>
 
 #include "plans/on_ranks/communicator.h"
 
@@ -26,6 +29,24 @@ class Forwarding : public Communicator {
 
  private:
   Communicator& base_;
+};
+
+/// A communicator whose collectives are all exchanges of equal parts.
+class ByParts : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+
+  Result<void> all_to_all(const Group& group, std::span<const std::byte> parts,
+                          std::span<std::byte> received) override;
+  Result<void> all_gather(const Group& group, std::span<const std::byte> part,
+                          std::span<std::byte> all) override;
+
+ protected:
+  /// What goes to a rank, by its place in the group.
+  using SentTo = std::function<std::span<const std::byte>(std::size_t place)>;
+  /// Each rank gets a part of so many bytes from each of the group, in order.
+  virtual Result<void> exchange(const Group& group, std::size_t part, const SentTo& sent_to,
+                                std::span<std::byte> received) = 0;
 };
 
 }  // namespace lemma::plans

@@ -18,9 +18,9 @@ struct Channel {
   std::size_t bytes = 0;
 };
 
-class OneSided : public Forwarding {
+class OneSided : public ByParts {
  public:
-  explicit OneSided(Communicator& base) : Forwarding(base) {}
+  explicit OneSided(Communicator& base) : ByParts(base) {}
 
   Result<void> begin() {
     all_.resize(size());
@@ -41,20 +41,6 @@ class OneSided : public Forwarding {
   Result<std::span<std::byte>> landing(const Group& group, std::size_t bytes) override {
     LEMMA_ASSIGN_OR_RETURN(Channel* const channel, next(group, bytes));
     return memory_of(*channel);
-  }
-
-  Result<void> all_to_all(const Group& group, std::span<const std::byte> parts,
-                          std::span<std::byte> received) override {
-    const std::size_t part = parts.size() / group.size();
-    return exchange(
-        group, part, [&](std::size_t place) { return parts.subspan(place * part, part); },
-        received);
-  }
-
-  Result<void> all_gather(const Group& group, std::span<const std::byte> part,
-                          std::span<std::byte> all) override {
-    return exchange(
-        group, part.size(), [&](std::size_t) { return part; }, all);
   }
 
   Result<void> shift(const Group& group, std::size_t to, std::size_t from,
@@ -119,9 +105,8 @@ class OneSided : public Forwarding {
     if (memory.data() != received.data()) keep(memory, received);
   }
 
-  template <typename SentTo>
-  Result<void> exchange(const Group& group, std::size_t part, SentTo sent_to,
-                        std::span<std::byte> received) {
+  Result<void> exchange(const Group& group, std::size_t part, const SentTo& sent_to,
+                        std::span<std::byte> received) override {
     LEMMA_ASSIGN_OR_RETURN(Channel* const channel, next(group, received.size()));
     ++channels_[group].next;
     const std::size_t ranks = group.size(), own = place_in(group, rank());

@@ -199,9 +199,9 @@ struct Link {
   std::unique_ptr<Server> server;
 };
 
-class RemoteCalls : public Forwarding {
+class RemoteCalls : public ByParts {
  public:
-  using Forwarding::Forwarding;
+  using ByParts::ByParts;
 
   /// Connects each rank with each other one.
   Result<void> begin() {
@@ -227,20 +227,6 @@ class RemoteCalls : public Forwarding {
     return {};
   }
 
-  Result<void> all_to_all(const Group& group, std::span<const std::byte> parts,
-                          std::span<std::byte> received) override {
-    const std::size_t part = parts.size() / group.size();
-    return exchange(
-        group, part, [&](std::size_t place) { return parts.subspan(place * part, part); },
-        received);
-  }
-
-  Result<void> all_gather(const Group& group, std::span<const std::byte> part,
-                          std::span<std::byte> all) override {
-    return exchange(
-        group, part.size(), [&](std::size_t) { return part; }, all);
-  }
-
   Result<void> shift(const Group& /*group*/, std::size_t to, std::size_t from,
                      std::span<const std::byte> sent, std::span<std::byte> received) override {
     if (to == rank()) {
@@ -257,9 +243,8 @@ class RemoteCalls : public Forwarding {
   }
 
  private:
-  template <typename SentTo>
-  Result<void> exchange(const Group& group, std::size_t part, SentTo sent_to,
-                        std::span<std::byte> received) {
+  Result<void> exchange(const Group& group, std::size_t part, const SentTo& sent_to,
+                        std::span<std::byte> received) override {
     count(group.size() - 1, part);
     for (std::size_t place = 0; place < group.size(); ++place)
       if (group[place] == rank())

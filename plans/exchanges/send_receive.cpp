@@ -6,23 +6,9 @@ namespace lemma::plans {
 
 namespace {
 
-class SendReceive : public Forwarding {
+class SendReceive : public ByParts {
  public:
-  using Forwarding::Forwarding;
-
-  Result<void> all_to_all(const Group& group, std::span<const std::byte> parts,
-                          std::span<std::byte> received) override {
-    const std::size_t part = parts.size() / group.size();
-    return pairwise(
-        group, part, [&](std::size_t place) { return parts.subspan(place * part, part); },
-        received);
-  }
-
-  Result<void> all_gather(const Group& group, std::span<const std::byte> part,
-                          std::span<std::byte> all) override {
-    return pairwise(
-        group, part.size(), [&](std::size_t) { return part; }, all);
-  }
+  using ByParts::ByParts;
 
   Result<void> shift(const Group& group, std::size_t to, std::size_t from,
                      std::span<const std::byte> sent, std::span<std::byte> received) override {
@@ -31,9 +17,8 @@ class SendReceive : public Forwarding {
   }
 
  private:
-  template <typename SentTo>
-  Result<void> pairwise(const Group& group, std::size_t part, SentTo sent_to,
-                        std::span<std::byte> received) {
+  Result<void> exchange(const Group& group, std::size_t part, const SentTo& sent_to,
+                        std::span<std::byte> received) override {
     const std::size_t ranks = group.size(), own = place_in(group, rank());
     count(ranks - 1, part);
     keep(sent_to(own), received.subspan(own * part, part));

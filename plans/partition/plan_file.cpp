@@ -155,18 +155,15 @@ class Reader {
       if (!item.is_object() || !item.contains("output") || !item["output"].is_string())
         return wrong("nodes", "has an entry without the name of an output");
       const std::string entry = fmt::format("nodes '{}'", item["output"].get<std::string>());
-      const auto value = names_.value(item["output"]);
-      if (!value) return wrong(entry, "is not in the model");
-      const NodeId id = graph_.producer(*value);
-      const Node& node = graph_.node(id);
-      if (node.kind != NodeKind::operation || node.output() != *value)
-        return wrong(entry, "is not the first output of an operation");
+      const auto id = names_.operation(item["output"]);
+      if (!id) return wrong(entry, id.error().message);
+      const Node& node = graph_.node(*id);
       NodePlacements placements;
       LEMMA_ASSIGN_OR_RETURN(placements.reads, listed(item, "reads", entry, node.inputs));
       std::vector<ValueId> outputs;
       for (std::uint32_t i = 0; i < node.output_count; ++i) outputs.push_back(node.output(i));
       LEMMA_ASSIGN_OR_RETURN(placements.gives, listed(item, "gives", entry, outputs));
-      if (!choice_.nodes.emplace(id, std::move(placements)).second)
+      if (!choice_.nodes.emplace(*id, std::move(placements)).second)
         return wrong(entry, "is there twice");
     }
     return {};

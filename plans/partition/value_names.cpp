@@ -27,6 +27,16 @@ std::optional<ValueId> Names::value(const std::string& name) const {
   return place->second;
 }
 
+Result<NodeId> Names::operation(const std::string& name) const {
+  const auto first = value(name);
+  if (!first) return bad_input("is not in the model");
+  const NodeId id = graph_.producer(*first);
+  const Node& node = graph_.node(id);
+  if (node.kind != NodeKind::operation || node.output() != *first)
+    return bad_input("is not the first output of an operation");
+  return id;
+}
+
 std::string Names::given(ValueId value) const {
   const Node& node = graph_.node(graph_.producer(value));
   return node.kind == NodeKind::input ? graph_.input_name(node) : graph_.suggested_name(value);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "ir/graph.h"
 
 namespace lemma::plans {
@@ -16,6 +17,8 @@ class Names {
 
   std::string of(ValueId value) const;
   std::optional<ValueId> value(const std::string& name) const;
+  /// The operation whose first output has the name. An error says what the name is instead: "is not in the model".
+  Result<NodeId> operation(const std::string& name) const;
 
  private:
   std::string given(ValueId value) const;
