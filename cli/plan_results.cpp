@@ -11,18 +11,25 @@
 
 namespace lemma {
 
-double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual) {
+double largest_element(const interpreter::Tensor& tensor) {
+  double largest = 0;
+  for (const double element : tensor.reals())
+    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
+  return largest;
+}
+
+double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual,
+                          double least_scale) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (expected.sizes() != actual.sizes()) return infinity;
   const std::vector<double> x = expected.reals(), y = actual.reals();
-  double largest = 0, difference = 0;
+  double difference = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
     if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return infinity;
     difference = std::max(difference, std::abs(x[i] - y[i]));
   }
-  for (const double element : x)
-    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
+  const double largest = std::max(largest_element(expected), least_scale);
   return largest > 0 ? difference / largest : difference;
 }
 

@@ -28,9 +28,13 @@ struct RankResults {
       : outputs(ranks), bytes(ranks), messages(ranks), planned_bytes(ranks), collectives(ranks) {}
 };
 
-/// The largest difference from what one device computes, relative to the largest element; infinite where sizes differ, or
-/// one of two elements is no number or infinite and the other is not the same.
-double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual);
+/// The largest magnitude among finite elements; 0 if there are none.
+double largest_element(const interpreter::Tensor& tensor);
+
+/// The largest difference from what one device computes, relative to the largest element, or to `least_scale` where that is
+/// larger; infinite where sizes differ, or one of two elements is no number or infinite and the other is not the same.
+double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual,
+                          double least_scale = 0);
 
 plans::Group all_ranks(const plans::Communicator& communicator);
 /// Gives all what each has sent.

@@ -93,7 +93,7 @@ Result<double> fetched(Communicator& base, std::size_t bytes) {
 Result<std::uint64_t> pages_touched(Communicator& base, bool goes_through_host) {
   constexpr std::size_t bytes = 1 << 20;
   LEMMA_ASSIGN_OR_RETURN(auto device, GuardedMemory::create(bytes));
-  LEMMA_ASSIGN_OR_RETURN(Window* const window,
+  LEMMA_ASSIGN_OR_RETURN(RegisteredWindow* const window,
                          base.windows()->open_over(pair, device->for_transfers(), 1));
   const std::size_t rank = base.rank();
   if (rank == 0)
