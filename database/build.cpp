@@ -20,7 +20,7 @@
 namespace lemma::database {
 
 /// Raised whenever the same query may have another answer.
-constexpr int build_version = 8;
+constexpr int build_version = 9;
 
 std::string_view name(CandidateOutcome outcome) {
   switch (outcome) {

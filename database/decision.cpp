@@ -52,6 +52,21 @@ bool is_for_single_elements(const Substitution& rule, const std::vector<std::str
   });
 }
 
+/// What `lemma rules verify` proves of a rule, in normal form; nothing if it does not prove it.
+std::optional<verifier::VerifiedRule> verified_in_normal_form(const Substitution& rule,
+                                                              const verifier::AxiomSet& axioms) {
+  verifier::VerifiedRule verified = verifier::verify_candidate(rule, axioms);
+  if (!verifier::is_proved(verified.verdict())) return std::nullopt;
+  auto named = normal_form(verified.rule);
+  if (!named) return std::nullopt;
+  if (!(*named == verified.rule)) {
+    verified.rule = std::move(*named);
+    verified.proofs = verifier::prove_twice(verified.rule, axioms);
+    if (!verifier::is_proved(verified.verdict())) return std::nullopt;
+  }
+  return verified;
+}
+
 void decide_refuted(const Substitution& candidate, const verifier::Refuted& refuted,
                     const verifier::AxiomSet& axioms, Decision& decision) {
   decision.outcome = Outcome::refuted;
@@ -65,22 +80,15 @@ void decide_refuted(const Substitution& candidate, const verifier::Refuted& refu
     const auto named = normal_form(direction);
     if (!named) continue;
     // One direction may hold where both do not: the other side is defined for less.
-    verifier::ConditionedRule conditioned_rule = verifier::prove_under_conditions(*named, axioms);
-    if (!verifier::is_proved(conditioned_rule.verdict)) continue;
-    if (is_for_single_elements(*named, conditioned_rule.added)) {
+    auto verified = verified_in_normal_form(*named, axioms);
+    if (!verified) continue;
+    if (is_for_single_elements(*named, verified->added)) {
       decision.reason_class = class_of(refuted) + ", but for sizes of 1";
       continue;
     }
-    if (!conditioned_rule.added.empty()) {
-      const auto conditioned = normal_form(conditioned_rule.rule);
-      if (!conditioned) continue;
-      conditioned_rule.rule = *conditioned;
-      conditioned_rule.verdict = verifier::prove(conditioned_rule.rule, axioms);
-      if (!verifier::is_proved(conditioned_rule.verdict)) continue;
-    }
-    if (decision.rules.empty()) decision.conditions = conditioned_rule.added;
-    add_rule(conditioned_rule.rule, std::get<verifier::Proved>(conditioned_rule.verdict), decision);
-    if (conditioned_rule.added.empty()) break;
+    if (decision.rules.empty()) decision.conditions = verified->added;
+    add_rule(verified->rule, verified->proofs, decision);
+    if (verified->added.empty()) break;
   }
 }
 
@@ -188,6 +196,42 @@ Decision decide_claim(const Substitution& candidate, const verifier::AxiomSet& a
   return decision;
 }
 
+namespace {
+
+/// A candidate that generalizing has left unknown, as `lemma rules verify` decides it: by both proofs under
+/// conditions, else by its index proof alone, else under conditions by one proof; and each direction for itself if both do
+/// not hold.
+void decide_unknown(const Substitution& candidate, const verifier::AxiomSet& axioms,
+                    Decision& decision) {
+  auto verified = verified_in_normal_form(candidate, axioms);
+  if (verified && is_for_single_elements(candidate, verified->added)) verified.reset();
+  if (!verified || !verified->proofs.has_both()) {
+    const auto proofs = verifier::with_index_proof(candidate, verifier::Unknown{decision.reason});
+    if (verifier::is_proved(proofs.verdict)) {
+      decision.reason.clear();
+      return add_rule(candidate, proofs, decision);
+    }
+  }
+  if (verified) {
+    if (verified->added.empty()) decision.reason.clear();
+    decision.conditions = verified->added;
+    return add_rule(verified->rule, verified->proofs, decision);
+  }
+  if (!candidate.bidirectional) return;
+  Substitution forward = candidate;
+  forward.bidirectional = false;
+  for (const Substitution& direction : {forward, reversed(forward)}) {
+    const auto named = normal_form(direction);
+    if (!named) continue;
+    verified = verified_in_normal_form(*named, axioms);
+    if (!verified || is_for_single_elements(*named, verified->added)) continue;
+    if (decision.rules.empty()) decision.conditions = verified->added;
+    add_rule(verified->rule, verified->proofs, decision);
+  }
+}
+
+}  // namespace
+
 Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms) {
   std::optional<Decision> all;
   for (const Substitution& claim : claims_of(candidate)) {
@@ -200,7 +244,9 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
     }
     std::move(decision.rules.begin(), decision.rules.end(), std::back_inserter(all->rules));
   }
-  return all ? std::move(*all) : decide_claim(candidate, axioms);
+  if (!all) all = decide_claim(candidate, axioms);
+  if (all->outcome == Outcome::unknown) decide_unknown(candidate, axioms, *all);
+  return std::move(*all);
 }
 
 Decision decide_as_it_is(const Substitution& rule, const verifier::AxiomSet& axioms) {

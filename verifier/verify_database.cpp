@@ -131,6 +131,10 @@ Result<void> prove_axioms(const std::filesystem::path& directory, const VerifyOp
 
 }  // namespace
 
+VerifiedRule verify_candidate(const Substitution& rule, const AxiomSet& axioms) {
+  return verify_rule(rule, axioms, Claim::conditional);
+}
+
 std::vector<AxiomRecord> DatabaseVerification::axiom_records() const {
   std::vector<AxiomRecord> result;
   for (const VerifiedAxiom& axiom : index_proofs)

@@ -55,6 +55,10 @@ struct VerifiedRule {
   const Verdict& verdict() const { return proofs.verdict; }
 };
 
+/// Both proofs of a rule, under conditions where it does not hold without (verifier/conditions/infer.h). What is
+/// decided about a rule that is not in a database is decided here: by `lemma rules verify FILE` and by `lemma rules build`.
+VerifiedRule verify_candidate(const Substitution& rule, const AxiomSet& axioms);
+
 struct DatabaseVerification {
   std::size_t axioms = 0;  // with an index proof, and not refuted where they were evaluated
   /// Axioms without one of the two, with the reason. They were not used.
