@@ -119,6 +119,13 @@ const std::string& BatchRecord::digest_of_folder(const std::string& folder) {
   return place->second;
 }
 
+std::string BatchRecord::digest_of_folders(const std::vector<std::string>& folders) {
+  if (folders.size() == 1) return digest_of_folder(folders[0]);
+  std::string digests;
+  for (const std::string& folder : folders) digests += digest_of_folder(folder) + "\n";
+  return sha256(digests);
+}
+
 const std::string& BatchRecord::digest_of_file(const std::string& file) {
   const auto [place, is_new] = digests_.try_emplace(file);
   if (is_new) place->second = file_digest(file).value_or("");
@@ -129,7 +136,8 @@ BatchRecord::Conditions BatchRecord::conditions_of(const OptimizeRequest& reques
   // Files that are read count by what they hold, not by their paths.
   OptimizeRequest options = request;
   options.model = options.output = options.task_program = "";
-  options.rules_directory = options.device_file = "";
+  options.device_file = "";
+  options.rules_directories.clear();
   const auto [program, is_new] = digests_.try_emplace("/proc/self/exe");
   if (is_new) program->second = program_digest().value_or("");
   std::string device = digest_of_file(request.device_file);
@@ -138,7 +146,7 @@ BatchRecord::Conditions BatchRecord::conditions_of(const OptimizeRequest& reques
   return {{"the device differs", std::move(device)},
           {"the options differ", sha256(to_json(options))},
           {"the program is another one", program->second},
-          {"the rules have changed", digest_of_folder(request.rules_directory)}};
+          {"the rules have changed", digest_of_folders(request.rules_directories)}};
 }
 
 std::optional<OptimizeAnswer> BatchRecord::answer_to(const OptimizeRequest& request,

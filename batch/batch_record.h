@@ -33,6 +33,7 @@ class BatchRecord {
   using Conditions = std::map<std::string, std::string>;
   Conditions conditions_of(const OptimizeRequest& request);
   const std::string& digest_of_folder(const std::string& folder);
+  std::string digest_of_folders(const std::vector<std::string>& folders);
   const std::string& digest_of_file(const std::string& file);
 
   std::filesystem::path folder_, file_;

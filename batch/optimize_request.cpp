@@ -49,7 +49,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, kee
                                    check, onnx_runtime, second_judge, timing, most_growth,
                                    is_only_described, costs, writing, operator_set, explanation,
                                    trace, threads, time_limit_seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directory,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directories,
                                    task_program, target, shapes, sample_shapes, outputs,
                                    fixes_defaults, memory_limit_bytes, takes_digests, options)
 

@@ -3,6 +3,7 @@
 // as one line of JSON.
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace lemma {
 
 struct OptimizeRequest {
   std::string model, output;  // files
-  std::string device_file, rules_directory;
+  std::string device_file;
+  std::vector<std::string> rules_directories;
   std::string task_program;                // the directory for it, if the target wants one
   std::string target;                      // if Lemma times its operators itself, else empty
   std::vector<std::string> shapes;         // NAME:1,3,224,224
@@ -25,6 +27,11 @@ struct OptimizeRequest {
   /// What the command line says: no functions, and no shapes.
   OptimizeOptions options;
 };
+
+/// The folders that rules are loaded from.
+inline std::vector<std::filesystem::path> rules_folders(const OptimizeRequest& request) {
+  return {request.rules_directories.begin(), request.rules_directories.end()};
+}
 
 struct OptimizeAnswer {
   std::string model, output;

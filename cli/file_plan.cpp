@@ -52,7 +52,7 @@ Result<void> check_files(FilePlan plan, const std::vector<OptimizeRequest>& requ
   for (const OptimizeRequest& request : requests) read_model(plan, request.model);
   const OptimizeRequest& first = requests.front();
   plan.reads(first.device_file, "--device");
-  plan.reads_below(first.rules_directory, "--rules");
+  for (const std::string& folder : first.rules_directories) plan.reads_below(folder, "--rules");
   plan.writes(first.options.explanation, "--explain");
   plan.fills(first.options.trace, "--trace");
   for (const OptimizeRequest& request : requests) {

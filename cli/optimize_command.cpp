@@ -115,9 +115,11 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->capture_default_str();
   add_rounding_class(*command, *arguments);
   command
-      ->add_option("--rules", common.rules_directory,
-                   "folder of proved rules, as `rules build` makes it; otherwise those of Lemma")
-      ->check(CLI::ExistingDirectory);
+      ->add_option("--rules", common.rules_directories,
+                   "folder of proved rules, as `rules build` makes it, or shipped; otherwise those "
+                   "of Lemma (may be repeated)")
+      ->check(check_rules_folder)
+      ->allow_extra_args(false);
   command
       ->add_option("--only-rules", options.rules.names,
                    "use only rules whose name contains this regular expression")

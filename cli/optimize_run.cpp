@@ -80,8 +80,8 @@ Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
     if (replay) LEMMA_RETURN_IF_ERROR(replay->take_measured(model, request.options));
     request.device_file = device.string();
     if (const Target* target = target_of(arguments.target)) request.target = target->name();
-    if (request.rules_directory.empty())
-      request.rules_directory = (data_directory() / "rules").string();
+    if (request.rules_directories.empty()) request.rules_directories.emplace_back(shipped_rules);
+    for (std::string& folder : request.rules_directories) folder = rules_folder(folder).string();
     request.output =
         arguments.output.empty()
             ? (fs::path(arguments.output_directory) / fs::path(model).filename()).string()
@@ -219,7 +219,7 @@ Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequ
                           const std::vector<OptimizeAnswer>& answers, const std::string& json) {
   if (fs::path(arguments.report).extension() != ".html")
     return write_file_atomically(arguments.report, json + "\n");
-  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(request.rules_directory));
+  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(rules_folders(request)));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   const OperatorCosts costs(priced_by_roofline(std::move(device)));
   ReportSources sources{rules, costs, {}};
@@ -227,7 +227,8 @@ Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequ
   for (const OptimizeAnswer& answer : answers)
     for (const UsedRule& rule : answer.report.search.rules_used) used.insert(rule.name);
   // A folder of rules may be without the axioms; the page says less then.
-  if (auto proofs = proofs_of(request.rules_directory, used)) sources.proofs = std::move(*proofs);
+  for (const std::string& folder : request.rules_directories)
+    if (auto proofs = proofs_of(folder, used)) sources.proofs.merge(*proofs);
   sources.setup = setup_here(count_of_threads(request.options.threads), arguments.given);
   LEMMA_ASSIGN_OR_RETURN(sources.reading.shapes, parse_shape_options(request.shapes));
   return write_file_atomically(arguments.report, html_report(answers, sources));

@@ -84,7 +84,7 @@ Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answ
     options.worker = &runtime.emplace(*options.onnx_runtime);
   if (options.searches) {
     say_stage("loading rules");
-    LEMMA_ASSIGN_OR_RETURN(rules, load_rules(request.rules_directory));
+    LEMMA_ASSIGN_OR_RETURN(rules, load_rules(rules_folders(request)));
   }
   // Judges and timers need a place for files.
   const TemporaryDirectory scratch;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -39,10 +40,20 @@ using database::CandidateOutcome;
 namespace fs = std::filesystem;
 
 struct BuildArguments {
-  std::vector<std::string> sets;
+  std::vector<std::string> sets, over;
   bool json = false;
   database::DatabaseOptions options;
 };
+
+/// Files are named after it.
+std::string check_file_stem(const std::string& word) {
+  constexpr std::size_t longest = 100;
+  const bool is_good = !word.empty() && word.size() <= longest && word[0] != '-' &&
+                       std::all_of(word.begin(), word.end(), [](unsigned char c) {
+                         return c < 128 && (std::isalnum(c) != 0 || c == '_' || c == '-');
+                       });
+  return is_good ? "" : "'" + word + "' is no name of up to 100 letters, digits, '_' and '-'";
+}
 
 // ---- Interruption, progress, figures --------------------------------------------------------------
 
@@ -229,6 +240,8 @@ database::DatabaseOptions complete_options(const BuildArguments& arguments, Prog
   if (options.name.empty()) options.name = default_name(options);
   if (options.folders.work.empty()) options.folders.work = free_work_folder(options);
   if (options.folders.rules.empty()) options.folders.rules = data_directory() / "rules";
+  for (const std::string& folder : arguments.over)
+    options.folders.over.push_back(rules_folder(folder));
   options.build.cancelled = [] { return interruption.load(); };
   options.build.progress = [&lines](const database::Progress& progress) { lines(progress); };
   options.on_refused_axiom = [](const std::string& axiom, const std::string& reason) {
@@ -244,6 +257,7 @@ Result<void> check_files(const database::DatabaseOptions& options) {
   FilePlan plan;
   for (const fs::path& file : options.enumeration.sets) plan.reads(file, "--set");
   for (const fs::path& file : options.candidates) plan.reads(file, "--candidates");
+  for (const fs::path& folder : options.folders.over) plan.reads_below(folder, "--over");
   plan.fills(options.folders.output, "-o");
   plan.fills(options.folders.work, "--work");
   return plan.check();
@@ -432,8 +446,10 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
       ->check(check_positive);
   build->add_option("--candidates", arguments->options.candidates,
                     "file of candidates, instead of or in addition to --set (may be repeated)");
-  build->add_option("--name", arguments->options.name,
-                    "name of the files of found rules (default: the names of the sets)");
+  build
+      ->add_option("--name", arguments->options.name,
+                   "name of the files of found rules (default: the names of the sets)")
+      ->check(check_file_stem);
   build->add_option("-o,--output", arguments->options.folders.output, "folder for the database")
       ->required();
   build->add_option("--work", arguments->options.folders.work,
@@ -442,6 +458,11 @@ void add_rules_build(CLI::App& rules_command, ExitCode& exit_code) {
       ->add_option("--hand-written", arguments->options.folders.hand_written,
                    "folder of hand-written rules that become part of the database")
       ->check(CLI::ExistingDirectory);
+  build
+      ->add_option("--over", arguments->over,
+                   "folder of a rule database, or shipped: its rules are known, and only what "
+                   "does not follow from them is written (may be repeated)")
+      ->check(check_rules_folder);
   build->add_option("--rules", arguments->options.folders.rules,
                     "folder with the axioms (default: the shipped ones)");
   build

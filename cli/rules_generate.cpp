@@ -10,11 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "batch/resource_use.h"
+#include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
 #include "cli/rank_job.h"
 #include "generator/generate.h"
 #include "outputs/files.h"
+#include "report/table.h"
+#include "system/parallel.h"
 #include "targets/data_files.h"
 
 namespace lemma {
@@ -30,6 +33,10 @@ struct GenerateArguments {
 
 Json figures(const generator::OperatorSet& set, const generator::GenerateReport& report) {
   const ResourceUse use = resource_use();
+  Json operators = Json::array();
+  for (const generator::OperatorUse& op : report.operators)
+    operators.push_back(
+        {{"operator", op.name}, {"applied", op.applications}, {"classes", op.classes}});
   Json by_cost = Json::array();
   for (std::size_t i = 1; i < report.terms.evaluated_by_cost.size(); ++i)
     if (report.terms.evaluated_by_cost[i] > 0) by_cost.push_back(report.terms.evaluated_by_cost[i]);
@@ -47,6 +54,8 @@ Json figures(const generator::OperatorSet& set, const generator::GenerateReport&
           {"candidates", report.candidates},
           {"several_outputs", report.several_outputs},
           {"candidates_by_generality", report.by_generality},
+          {"operators", std::move(operators)},
+          {"warnings", report.warnings},
           {"cpu_seconds", use.processor_seconds},
           {"peak_rss_bytes", use.peak_memory_bytes}};
 }
@@ -59,6 +68,15 @@ auto progress_lines() {
     shown = percent;
     std::cerr << fmt::format("lemma: {}: {}%\n", stage, percent);
   };
+}
+
+std::string operators_table(const generator::GenerateReport& report) {
+  using enum Table::Align;
+  Table table({"operator", "applied", "new classes", ""}, {left, right, right, left});
+  for (const generator::OperatorUse& op : report.operators)
+    table.add({op.name, fmt::format("{}", op.applications), fmt::format("{}", op.classes),
+               op.applications == 0 ? "never applied" : ""});
+  return table.text();
 }
 
 std::string refuted_text(const generator::GenerateReport& report) {
@@ -75,6 +93,7 @@ Result<std::string> run(GenerateArguments arguments) {
   plan.writes(arguments.refuted, "--refuted");
   LEMMA_RETURN_IF_ERROR(plan.check());
   if (!arguments.json) arguments.options.progress = progress_lines();
+  arguments.options.threads = count_of_threads(arguments.options.threads);
   LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set,
                          generator::read_operator_set(operator_set_file(arguments.set)));
   LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated,
@@ -83,9 +102,13 @@ Result<std::string> run(GenerateArguments arguments) {
       arguments.output, generator::candidates_text(set, arguments.options, generated.rules)));
   if (!arguments.refuted.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, refuted_text(generated.report)));
-  const Json all = figures(set, generated.report);
+  for (const std::string& warning : generated.report.warnings)
+    std::cerr << "lemma: warning: " << printable(warning) << "\n";
+  Json all = figures(set, generated.report);
   if (arguments.json) return all.dump(2) + "\n";
-  std::string lines;
+  std::string lines = operators_table(generated.report);
+  all.erase("operators");
+  all.erase("warnings");
   for (const auto& [name, value] : all.items())
     lines += fmt::format("{}: {}\n", name, value.dump());
   return lines;
@@ -106,8 +129,10 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   command->add_option("-o,--output", arguments->output, "file for the candidates")->required();
   command->add_option("--refuted", arguments->refuted,
                       "write examples of candidates that hold only for the enumerated sizes");
-  command->add_option("--threads", arguments->options.threads, "number of threads")
-      ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--threads", arguments->options.threads, "number of threads (0: all processors)")
+      ->check(check_threads)
+      ->capture_default_str();
   command->add_option("--work", arguments->options.work_directory,
                       "folder for the journal of a resumable run");
   command

@@ -97,6 +97,7 @@ class Builder {
 
   Result<Build> run(const std::vector<Substitution>& given) {
     LEMMA_RETURN_IF_ERROR(queries_.share_journal());
+    add_known();
     LEMMA_RETURN_IF_ERROR(prove_hand_written());
     LEMMA_RETURN_IF_ERROR(add_commutativity(commutative_operators(given)));
     collect(given);
@@ -108,9 +109,12 @@ class Builder {
     });
     std::sort(build_.found_apart.begin(), build_.found_apart.end(),
               [](const DecidedRule& a, const DecidedRule& b) { return a.rule.name < b.rule.name; });
-    LEMMA_RETURN_IF_ERROR(minimize(build_.rules, {}, queries_, options_));
-    LEMMA_RETURN_IF_ERROR(minimize(build_.hand_written, build_.rules, queries_, options_));
-    give_names(build_);
+    const std::vector<BuiltRule> known = known_rules();
+    LEMMA_RETURN_IF_ERROR(minimize(build_.rules, known, queries_, options_));
+    std::vector<BuiltRule> basis = build_.rules;
+    basis.insert(basis.end(), known.begin(), known.end());
+    LEMMA_RETURN_IF_ERROR(minimize(build_.hand_written, basis, queries_, options_));
+    give_names(build_, options_.known_names);
     return std::move(build_);
   }
 
@@ -138,15 +142,35 @@ class Builder {
         build_.found_apart.push_back(std::move(rule));
         continue;
       }
-      base_.add(rule.rule);
-      base_digest_ = sha256(base_digest_ + "\n" + text(rule.rule));
+      add_to_base(rule.rule);
       build_.rules.push_back({std::move(rule), {}, false, ""});
     }
   }
 
+  void add_to_base(const Substitution& rule) {
+    base_.add(rule);
+    base_digest_ = sha256(base_digest_ + "\n" + text(rule));
+  }
+
+  void add_known() {
+    names_.insert(options_.known_names.begin(), options_.known_names.end());
+    for (const Substitution& rule : options_.known) add_to_base(rule);
+  }
+
+  /// Nothing of them is written.
+  std::vector<BuiltRule> known_rules() const {
+    std::vector<BuiltRule> result;
+    for (const Substitution& rule : options_.known)
+      result.push_back({{rule, {}, "", ""}, {}, false, ""});
+    return result;
+  }
+
   Result<void> add_commutativity(const std::vector<Substitution>& rules) {
-    std::vector<const Substitution*> wanted;
-    for (const Substitution& rule : rules) wanted.push_back(&rule);
+    std::vector<const Substitution*> all, wanted;
+    for (const Substitution& rule : rules) all.push_back(&rule);
+    LEMMA_ASSIGN_OR_RETURN(const auto used, derivations(all));
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!used[i]) wanted.push_back(all[i]);
     LEMMA_ASSIGN_OR_RETURN(std::vector<Decision> decided, decisions(wanted));
     for (Decision& decision : decided)
       if (decision.outcome == Decision::Outcome::proved) add_rules(decision.rules);

@@ -62,6 +62,10 @@ struct BuildOptions {
   DerivationLimits limits;
   /// Hand-written rules, which are always part of the database. They must be provable.
   std::vector<Substitution> hand_written;
+  /// Proved rules that are known already: candidates that follow from them are dropped, and they are not part of the
+  /// result. Their names, and others, which no rule that is found may have.
+  std::vector<Substitution> known;
+  std::vector<std::string> known_names;
   /// Called by one thread.
   std::function<void(const Progress&)> progress;
   /// Called between pieces of work, on any thread; true ends the job with an error.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/sha256.h"
 #include "database/write.h"
 #include "outputs/files.h"
+#include "outputs/folder_update.h"
 #include "system/parallel.h"
 #include "verifier/verify_database.h"
 
@@ -36,6 +38,7 @@ class Job {
     build_options.ranks = &ranks_;
     if (!ranks_.is_first()) build_options.progress = nullptr;
     LEMMA_ASSIGN_OR_RETURN(build_options.hand_written, read_hand_written(hand_written));
+    LEMMA_RETURN_IF_ERROR(read_known(build_options));
     LEMMA_ASSIGN_OR_RETURN(AnswerJournal journal, open_journal(job));
     LEMMA_ASSIGN_OR_RETURN(report_.build, build(candidates, axioms.set, journal, build_options));
     if (ranks_.is_first())
@@ -51,10 +54,52 @@ class Job {
     if (ranks_.is_first()) {
       places = check_output(options_.folders.output, options_.name, hand_written);
       if (places) places = make_folder(options_.folders.work);
+      // What cannot be written is known before hours of proofs.
+      if (places) places = can_be_updated(options_.folders.output);
     }
     LEMMA_ASSIGN_OR_RETURN(const std::string problem,
                            ranks_.broadcast(places ? "" : places.error().message));
     if (!problem.empty()) return bad_input(problem);
+    return {};
+  }
+
+  /// The rules of the databases that are built upon, with their records compared; those of the first rank count.
+  Result<void> read_known(BuildOptions& build_options) {
+    std::string names, rules;
+    Result<void> read;
+    if (ranks_.is_first()) read = append_known(names, rules);
+    LEMMA_ASSIGN_OR_RETURN(const std::string problem,
+                           ranks_.broadcast(read ? "" : read.error().message));
+    if (!problem.empty()) return bad_input(problem);
+    LEMMA_ASSIGN_OR_RETURN(names, ranks_.broadcast(names));
+    LEMMA_ASSIGN_OR_RETURN(rules, ranks_.broadcast(rules));
+    LEMMA_ASSIGN_OR_RETURN(build_options.known, parse_substitutions(rules, "--over"));
+    for (std::size_t at = 0; at < names.size();) {
+      const std::size_t end = names.find('\n', at);
+      build_options.known_names.push_back(names.substr(at, end - at));
+      at = end + 1;
+    }
+    return {};
+  }
+
+  /// A rule that stands in several databases counts once.
+  Result<void> append_known(std::string& names, std::string& rules) const {
+    std::set<std::string> texts;
+    for (const fs::path& folder : options_.folders.over) {
+      LEMMA_ASSIGN_OR_RETURN(const RuleDatabase database, load_rules(folder));
+      LEMMA_ASSIGN_OR_RETURN(const auto apart, load_one_proof_rules(folder));
+      for (const Substitution& rule : database.substitutions()) {
+        names += rule.name + "\n";
+        if (texts.insert(text(rule)).second) rules += text(rule) + "\n";
+      }
+      for (const OneProofRule& rule : apart) names += rule.rule.name + "\n";
+    }
+    return {};
+  }
+
+  static Result<void> can_be_updated(const fs::path& folder) {
+    LEMMA_ASSIGN_OR_RETURN(const FolderUpdate update, FolderUpdate::begin(folder));
+    (void)update;
     return {};
   }
 

@@ -14,7 +14,9 @@ namespace lemma::database {
 struct DatabaseFolders {
   std::filesystem::path rules;         // with the axioms to prove from
   std::filesystem::path hand_written;  // with rules that become part of the database; empty: none
-  std::filesystem::path work;          // what a job that was interrupted resumes from
+  std::vector<std::filesystem::path>
+      over;                    // databases whose rules are known: only what is new is written
+  std::filesystem::path work;  // what a job that was interrupted resumes from
   std::filesystem::path output;
 };
 

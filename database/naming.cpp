@@ -226,12 +226,12 @@ std::string descriptive_name(const Substitution& rule) {
   return name.substr(0, longest_name);
 }
 
-void give_names(Build& build) {
+void give_names(Build& build, const std::vector<std::string>& known) {
   std::vector<DecidedRule*> rules;
   for (BuiltRule& rule : build.rules)
     if (rule.is_shipped()) rules.push_back(&rule.proved);
   for (DecidedRule& rule : build.found_apart) rules.push_back(&rule);
-  std::set<std::string> taken;
+  std::set<std::string> taken(known.begin(), known.end());
   for (const BuiltRule& rule : build.hand_written) taken.insert(rule.proved.rule.name);
   for (const DecidedRule& rule : build.hand_written_apart) taken.insert(rule.rule.name);
   const std::map<std::string, std::string> names = names_of(rules, taken);

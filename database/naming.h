@@ -17,6 +17,7 @@ inline constexpr std::size_t longest_name = 49;
 
 /// Gives all rules that are written their names, wherever they are named: while rules are looked for, their names are
 /// digests (normal_form.h), since a name depends on what else is found.
-void give_names(Build& build);
+/// `known`: names of others, which stay theirs.
+void give_names(Build& build, const std::vector<std::string>& known);
 
 }  // namespace lemma::database

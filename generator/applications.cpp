@@ -137,15 +137,17 @@ Result<Level> Level::of(TermTable& table, std::size_t cost, int threads) {
   return level;
 }
 
+double Level::size(const Piece& piece) {
+  auto count = static_cast<double>(piece.end - piece.begin);
+  if (piece.chosen == nullptr)
+    for (std::size_t i = 1; i < most_operands; ++i)
+      if (piece.lists[i] != nullptr) count *= static_cast<double>(piece.lists[i]->size());
+  return count;
+}
+
 double Level::size() const {
   double total = 0;
-  for (const Piece& piece : pieces_) {
-    auto count = static_cast<double>(piece.end - piece.begin);
-    if (piece.chosen == nullptr)
-      for (std::size_t i = 1; i < most_operands; ++i)
-        if (piece.lists[i] != nullptr) count *= static_cast<double>(piece.lists[i]->size());
-    total += count;
-  }
+  for (const Piece& piece : pieces_) total += size(piece);
   return total;
 }
 

@@ -58,6 +58,8 @@ class Level {
   std::size_t shared_pair_count() const { return shared_count_; }
   /// How many applications there are.
   double size() const;
+  /// How often it applies an operator of a piece.
+  static double size(const Piece& piece);
 
  private:
   using ByType = std::vector<std::vector<ClassId>>;  // classes of one cost

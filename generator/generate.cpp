@@ -44,11 +44,12 @@ class Generator {
                            table_.largest(options_.most_operators, options, ranges_));
     LEMMA_RETURN_IF_ERROR(join_largest(largest));
     LEMMA_RETURN_IF_ERROR(compose_largest(largest));
+    note_uses();
     generated_.report.terms = table_.statistics();
     generated_.report.graphs = count_graphs(table_, options_.most_operators);
     LEMMA_RETURN_IF_ERROR(joiner_.drop_derived());
     drop_compositions();
-    write_commutations();
+    const std::uint64_t commutations = write_commutations();
     for (std::size_t i = 0; i < book_.rules().size(); ++i) {
       if (memory_.is_dropped(i) || book_.says_nothing(i)) continue;
       Substitution& rule = book_.rules()[i];
@@ -58,7 +59,9 @@ class Generator {
     }
     GenerateReport& report = generated_.report;
     report.candidates = generated_.rules.size();
-    report.derived = report.equal_terms - report.candidates;
+    // What commutes is written without an equality of terms.
+    const std::uint64_t joined = report.candidates - commutations;
+    report.derived = report.equal_terms > joined ? report.equal_terms - joined : 0;
     return std::move(generated_);
   }
 
@@ -88,7 +91,8 @@ class Generator {
 
   /// Terms that differ in the order of operands are enumerated once; that they are equal is said
   /// here.
-  void write_commutations() {
+  std::uint64_t write_commutations() {
+    const std::size_t before = generated_.rules.size();
     for (const SetOperator& op : set_.operators) {
       if (!op.commutative) continue;
       Substitution rule = op.pattern;
@@ -100,6 +104,27 @@ class Generator {
       rule.bidirectional = false;
       generated_.rules.push_back(std::move(rule));
     }
+    return generated_.rules.size() - before;
+  }
+
+  /// Which operators and inputs the enumeration has used.
+  void note_uses() {
+    GenerateReport& report = generated_.report;
+    for (std::uint32_t op = 0; op < set_.operators.size(); ++op) {
+      const SetOperator& set_operator = set_.operators[op];
+      const std::uint64_t count = table_.statistics().applications[op];
+      report.operators.push_back({set_operator.name, count, table_.classes_of(op)});
+      if (count == 0)
+        report.warnings.push_back(fmt::format(
+            "{}: operator '{}' is never applied: it fits no inputs and no "
+            "values of up to {} operators",
+            place(set_, set_operator.line), set_operator.name, options_.most_operators - 1));
+    }
+    for (std::size_t i = 0; i < set_.inputs.size(); ++i)
+      if (!table_.is_taken(i))
+        report.warnings.push_back(fmt::format("{}: no operator takes input '{}'",
+                                              place(set_, set_.inputs[i].line),
+                                              set_.inputs[i].name));
   }
 
   Result<void> interrupt(std::string_view stage, std::size_t done, std::size_t all) const {
@@ -287,7 +312,10 @@ std::string candidates_text(const OperatorSet& set, const GenerateOptions& optio
   std::string result =
       fmt::format("# Candidates of the operator set {}, up to {} operators: {}. Not proved.\n",
                   set.name, limit_of_operators(set, options), rules.size());
-  for (const Substitution& rule : rules) result += "\n" + text(rule);
+  for (const Substitution& rule : rules) {
+    result += '\n';
+    result += text(rule);
+  }
   return result;
 }
 

@@ -38,6 +38,13 @@ struct RefutedCandidate {
   std::string reason;
 };
 
+/// How often an operator of the set was applied, and to how many classes of values it is the cheapest way; classes of the
+/// largest terms are not counted.
+struct OperatorUse {
+  std::string name;
+  std::uint64_t applications = 0, classes = 0;
+};
+
 struct GenerateReport {
   TermStatistics terms;
   std::uint64_t groups = 0;           // of equal terms
@@ -50,6 +57,9 @@ struct GenerateReport {
   std::array<std::uint64_t, 4> by_generality = {};
   std::vector<RefutedCandidate> examples;  // of refuted ones, a few
   double graphs = 0;                       // that the terms cover (generator/count.h)
+  std::vector<OperatorUse> operators;      // in the order of the set
+  /// "file:line: operator 't' is never applied", and inputs that no operator takes.
+  std::vector<std::string> warnings;
 };
 
 struct Generated {

@@ -20,6 +20,7 @@ constexpr std::size_t chunk_size = 2048;
 
 Result<LargestTerms> LargestTerms::of(TermTable& table, std::size_t cost, const Options& options) {
   LEMMA_ASSIGN_OR_RETURN(Level level, Level::of(table, cost, options.threads));
+  table.count_applications(level);
   table.statistics_.pairs_shared += level.shared_pair_count();
   LargestTerms result(table, cost, options, std::move(level));
   LEMMA_RETURN_IF_ERROR(result.packing_.check(table.classes_.size()));

@@ -120,6 +120,7 @@ class LevelBuilder {
 Result<void> TermTable::add_level(std::size_t cost, const Options& options) {
   LEMMA_ASSIGN_OR_RETURN(const Level level, Level::of(*this, cost, options.threads));
   statistics_.pairs_shared += level.shared_pair_count();
+  count_applications(level);
   LevelBuilder builder(*this, cost);
   const std::vector<Piece>& pieces = level.pieces();
   for (std::size_t begin = 0; begin < pieces.size(); begin += pieces_at_once) {

@@ -85,6 +85,9 @@ bool is_commutative(const Substitution& rule) {
   return a.is_input && b.is_input && a.input != b.input;
 }
 
+/// Of elements and of operators: values of the largest terms are held in memory.
+constexpr std::int64_t most_limit = 1 << 20;
+
 class SetParser {
  public:
   SetParser(std::string_view text, std::string_view file) : file_(file) {
@@ -104,6 +107,8 @@ class SetParser {
     if (set_.operators.empty()) return error("there is no operator");
     if (set_.inputs.size() > most_inputs)
       return error(fmt::format("there are more than {} inputs", most_inputs));
+    LEMMA_RETURN_IF_ERROR(check_elements());
+    set_.file = file_;
     return std::move(set_);
   }
 
@@ -134,6 +139,20 @@ class SetParser {
         fmt::format("'{}' is none of: set, input, weight, limit, free, operator", words[0]));
   }
 
+  /// Terms start from inputs, which have to be within the limit as all values are.
+  Result<void> check_elements() const {
+    for (const SetInput& input : set_.inputs) {
+      std::int64_t rest = set_.largest_value;
+      for (const std::int64_t size : input.sizes) rest /= size;
+      if (rest == 0)
+        return error_at(input.line - 1,
+                        fmt::format("input '{}' has more elements than the limit of {} "
+                                    "('limit elements NUMBER')",
+                                    input.name, set_.largest_value));
+    }
+    return {};
+  }
+
   Result<void> begin_operator(const std::vector<std::string_view>& words) {
     if (words.size() != 2) return error("expected 'operator NAME'");
     in_operator_ = true;
@@ -160,6 +179,9 @@ class SetParser {
     if (words.size() != 3 || (words[1] != "elements" && words[1] != "operators"))
       return error("expected 'limit elements NUMBER' or 'limit operators NUMBER'");
     LEMMA_ASSIGN_OR_RETURN(const std::int64_t value, number(words[2]));
+    if (!limits_.insert(words[1]).second)
+      return error(fmt::format("the limit of {} is given already", words[1]));
+    if (value > most_limit) return error(fmt::format("a limit is at most {}", most_limit));
     if (words[1] == "elements")
       set_.largest_value = value;
     else
@@ -187,7 +209,7 @@ class SetParser {
           fmt::format("rule use\n  {} : [n]\n  Relu({}) => {}", *name, *name, *name);
       if (!parse_substitutions(use, ""))
         return error(fmt::format("'{}' cannot be the name of an input", *name));
-      set_.inputs.push_back({std::string(*name), sizes, words[0] == "weight"});
+      set_.inputs.push_back({std::string(*name), sizes, words[0] == "weight", line_ + 1});
     }
     return {};
   }
@@ -249,6 +271,7 @@ class SetParser {
             fmt::format("'{}': the parameter '{}' is no dimension", rule.name, parameter.name));
     SetOperator result;
     result.name = rule.name;
+    result.line = line_ + 1;
     result.commutative = is_commutative(rule);
     result.enumerated = rule;
     for (const RuleCondition& condition : rule.conditions) {
@@ -274,11 +297,16 @@ class SetParser {
   std::vector<std::string_view> lines_;
   std::size_t line_ = 0;
   bool in_operator_ = false;
+  std::set<std::string_view> limits_;  // that were given
   std::string rule_text_;
   OperatorSet set_;
 };
 
 }  // namespace
+
+std::string place(const OperatorSet& set, std::size_t line) {
+  return fmt::format("{}:{}", set.file, line);
+}
 
 Result<OperatorSet> parse_operator_set(std::string_view text, std::string_view file) {
   return SetParser(text, file).parse();

@@ -34,6 +34,7 @@ struct SetInput {
   std::string name;
   std::vector<std::int64_t> sizes;
   bool weight = false;
+  std::size_t line = 0;  // where the file declares it, from 1
 };
 
 struct SetOperator {
@@ -46,10 +47,11 @@ struct SetOperator {
   std::vector<std::pair<std::string, std::int64_t>> chosen;
   /// Exchanging the two operands changes nothing, by the record's flag.
   bool commutative = false;
+  std::size_t line = 0;  // where the file declares it, from 1
 };
 
 struct OperatorSet {
-  std::string name;
+  std::string name, file;
   std::vector<SetInput> inputs;
   std::vector<SetOperator> operators;
   std::int64_t largest_value = 256;  // elements
@@ -62,6 +64,9 @@ struct OperatorSet {
 
 inline constexpr std::size_t most_operands = 3;
 inline constexpr std::size_t most_inputs = 60;
+
+/// "file:line"
+std::string place(const OperatorSet& set, std::size_t line);
 
 /// Errors are "file:line: what is wrong".
 Result<OperatorSet> parse_operator_set(std::string_view text, std::string_view file);

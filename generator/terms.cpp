@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/applications.h"
 #include "interpreter/random.h"
 #include "system/parallel.h"
 
@@ -231,7 +232,11 @@ Result<std::optional<TermTable::PlanDraft>> TermTable::draft_plan(const PlanKey&
     LEMMA_RETURN_IF_ERROR(graph.add_output(fmt::format("{}", i), (*outputs)[i]));
   }
   auto tape = make_tape(graph);
-  if (!tape) return with_context(set_.operators[key[0]].name, std::move(tape.error()));
+  if (!tape) {
+    const SetOperator& op = set_.operators[key[0]];
+    return with_context(fmt::format("{}: operator '{}'", place(set_, op.line), op.name),
+                        std::move(tape.error()));
+  }
   draft.plan.tape = std::move(*tape);
   return draft;
 }
@@ -270,6 +275,31 @@ Result<void> TermTable::make_plans(const std::vector<PlanKey>& keys, int threads
     plans_[wanted[i]] = std::make_unique<Plan>(std::move(draft->plan));
   }
   return {};
+}
+
+// ---- What is applied ----------------------------------------------------------------------------
+
+void TermTable::count_applications(const Level& level) {
+  statistics_.applications.resize(set_.operators.size());
+  for (const Piece& piece : level.pieces())
+    statistics_.applications[piece.plan->op] += static_cast<std::uint64_t>(Level::size(piece));
+}
+
+bool TermTable::is_taken(std::size_t input) const {
+  const auto id = static_cast<ClassId>(input);
+  return std::any_of(plans_.begin(), plans_.end(), [&](const auto& entry) {
+    if (entry.second == nullptr) return false;
+    const Plan& plan = *entry.second;
+    for (std::size_t i = 0; i < most_operands && plan.operand_types[i] != nothing; ++i)
+      if (plan.operand_types[i] == classes_[id].type && fits_weight(plan.op, i, id)) return true;
+    return false;
+  });
+}
+
+std::uint64_t TermTable::classes_of(std::uint32_t op) const {
+  return static_cast<std::uint64_t>(
+      std::count_if(classes_.begin(), classes_.end(),
+                    [&](const TermClass& known) { return nodes_[known.representative].op == op; }));
 }
 
 }  // namespace lemma::generator

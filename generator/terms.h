@@ -81,6 +81,7 @@ struct TermStatistics {
   std::uint64_t collisions = 0;    // keys that were equal for different values
   std::uint64_t pairs_shared = 0;  // classes with members that have operators in common
   std::array<std::uint64_t, most_operators + 1> evaluated_by_cost = {};
+  std::vector<std::uint64_t> applications;  // by operator of the set
 };
 
 /// The largest terms are not kept; only groups of equal ones are.
@@ -90,6 +91,7 @@ struct EqualTerms {
   std::vector<TermNode> terms;  // not kept
 };
 
+class Level;       // applications.h
 class RangeFiles;  // range_file.h
 
 /// Whether values are equal up to rounding.
@@ -164,6 +166,12 @@ class TermTable {
   /// Makes the plans that are not there yet, on several threads. Types are numbered in the order of
   /// the keys.
   Result<void> make_plans(const std::vector<PlanKey>& keys, int threads);
+  /// Notes which operators a level applies, and how often.
+  void count_applications(const Level& level);
+  /// Whether some operator applies to values of this shape where it may take this input.
+  bool is_taken(std::size_t input) const;
+  /// Classes whose smallest term this operator makes.
+  std::uint64_t classes_of(std::uint32_t op) const;
   /// A plan that was made; null if the operator does not apply to these types.
   const Plan* plan(const PlanKey& key) const { return plans_.at(key).get(); }
 

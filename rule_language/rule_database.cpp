@@ -216,6 +216,32 @@ Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {
   return RuleDatabase(std::move(rules), std::move(rounding));
 }
 
+Result<RuleDatabase> load_rules(std::span<const std::filesystem::path> directories) {
+  std::vector<Substitution> rules;
+  std::vector<RoundingClass> rounding;
+  struct Source {
+    std::string text;
+    const std::filesystem::path* directory = nullptr;
+  };
+  std::map<std::string, Source, std::less<>> known;
+  for (const std::filesystem::path& directory : directories) {
+    LEMMA_ASSIGN_OR_RETURN(const RuleDatabase database, load_rules(directory));
+    for (std::size_t i = 0; i < database.substitutions().size(); ++i) {
+      const Substitution& rule = database.substitutions()[i];
+      const auto [entry, is_new] = known.try_emplace(rule.name, Source{text(rule), &directory});
+      if (!is_new && entry->second.text != text(rule))
+        return bad_input(fmt::format(
+            "{}: rule '{}' is another one than that of {}: build the one over the other "
+            "(lemma rules build --over)",
+            directory.string(), rule.name, entry->second.directory->string()));
+      if (!is_new) continue;
+      rules.push_back(rule);
+      rounding.push_back(database.rounding()[i]);
+    }
+  }
+  return RuleDatabase(std::move(rules), std::move(rounding));
+}
+
 Result<std::vector<OneProofRule>> load_one_proof_rules(const std::filesystem::path& directory) {
   const std::filesystem::path folder = directory / "one_proof";
   std::error_code error;

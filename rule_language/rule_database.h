@@ -59,6 +59,9 @@ class RuleDatabase {
 /// command that proves them anew.
 Result<RuleDatabase> load_rules(const std::filesystem::path& directory);
 
+/// The rules of several folders. A rule that stands in more than one counts once; two rules of one name are an error.
+Result<RuleDatabase> load_rules(std::span<const std::filesystem::path> directories);
+
 /// A rule with one of the two proofs.
 struct OneProofRule {
   Substitution rule;

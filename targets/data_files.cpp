@@ -19,6 +19,19 @@ std::filesystem::path data_directory() {
   return program.parent_path().parent_path() / "share" / "lemma";
 }
 
+std::filesystem::path rules_folder(const std::string& folder) {
+  std::error_code error;
+  const bool is_shipped = folder == shipped_rules && !std::filesystem::is_directory(folder, error);
+  return is_shipped ? data_directory() / "rules" : std::filesystem::path(folder);
+}
+
+std::string check_rules_folder(const std::string& folder) {
+  std::error_code error;
+  return std::filesystem::is_directory(rules_folder(folder), error)
+             ? ""
+             : "'" + folder + "' is no folder, and not 'shipped'";
+}
+
 std::filesystem::path operator_set_file(const std::string& set) {
   if (set.find('/') != std::string::npos || set.ends_with(".set")) return set;
   return data_directory() / "rules" / "operator_sets" / (set + ".set");

@@ -28,6 +28,13 @@ Result<std::filesystem::path> cluster_file(const std::string& cluster,
 /// The file that `--set` means: one with this name, or that of a shipped operator set.
 std::filesystem::path operator_set_file(const std::string& set);
 
+/// What names the rule database that comes with Lemma.
+inline constexpr std::string_view shipped_rules = "shipped";
+/// The folder of rules that an option means: one with this name, or `shipped`.
+std::filesystem::path rules_folder(const std::string& folder);
+/// What is wrong with such a word; empty if nothing is.
+std::string check_rules_folder(const std::string& folder);
+
 /// The Python that is asked for ONNX Runtime: $LEMMA_PYTHON if set, else the one that the checkout's scripts made
 /// (.venv), if this program was built in one, else "python3".
 std::string python_program();

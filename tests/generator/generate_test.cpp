@@ -66,6 +66,33 @@ TEST(Generate, FindsTheLawsOfMatrices) {
   EXPECT_GT(generated.report.derived, 10 * generated.rules.size());
 }
 
+TEST(Generate, SaysWhatIsNeverAppliedAndWhatNoOperatorTakes) {
+  const std::string text =
+      "set s\ninput x : [2, 3]\ninput z : [2, 2, 2]\nlimit elements 36\n\noperator add\n  u : [m, "
+      "n]\n"
+      "  v : [m, n]\n  Add(u, v)\n\noperator conv\n  x : [n, c, h, w]\n  k : [o, c, 3, 3]\n"
+      "  Conv(x, k)\n\noperator other\n  u : [m, n]\n  Transpose{perm=[0, 1, 2]}(u)\n";
+  const GenerateReport report = testing::generated_from(testing::set_of(text), 2).report;
+  ASSERT_EQ(report.operators.size(), 3U);
+  EXPECT_GT(report.operators[0].applications, 0U);
+  EXPECT_GT(report.operators[0].classes, 0U);
+  EXPECT_EQ(report.operators[1].applications, 0U);
+  const std::string never =
+      " is never applied: it fits no inputs and no values of up to 1 operators";
+  EXPECT_EQ(report.warnings, (std::vector<std::string>{"test.set:11: operator 'conv'" + never,
+                                                       "test.set:16: operator 'other'" + never,
+                                                       "test.set:3: no operator takes input 'z'"}));
+  // What commutes is written without an equality of terms.
+  EXPECT_LE(report.derived, report.equal_terms);
+}
+
+TEST(Generate, EveryOperatorOfAShippedSetIsApplied) {
+  for (const char* name :
+       {"taso", "cnn", "transformer", "recurrent", "movement", "elementary", "parallel"})
+    EXPECT_TRUE(testing::generated_from(testing::shipped_set(name), 2).report.warnings.empty())
+        << name;
+}
+
 TEST(Generate, IsTheSameForAnyNumberOfThreads) {
   const OperatorSet set = testing::set_of(matrices);
   const std::string one = testing::texts_of(testing::generated_from(set, 3, 1));

@@ -66,6 +66,18 @@ TEST(OperatorSet, ErrorsNameFileAndLine) {
             "bad.set:4: 'o': conditions of operators are NAME == SIZE");
 }
 
+TEST(OperatorSet, LimitsAreGivenOnceAndHoldForInputs) {
+  const std::string relu = "\noperator o\n  a : [S..]\n  Relu(a)\n";
+  EXPECT_EQ(error_of("set s\ninput x : [2]\nlimit elements 8\nlimit elements 9\n" + relu),
+            "bad.set:4: the limit of elements is given already");
+  EXPECT_EQ(
+      error_of("set s\ninput x : [99999999999, 99999999999]\nlimit elements 36\n" + relu),
+      "bad.set:2: input 'x' has more elements than the limit of 36 ('limit elements NUMBER')");
+  EXPECT_EQ(error_of("set s\ninput x : [2, 3]\nlimit elements 5\n" + relu),
+            "bad.set:2: input 'x' has more elements than the limit of 5 ('limit elements NUMBER')");
+  EXPECT_EQ(error_of("set s\ninput x : [2, 3]\nlimit elements 6\n" + relu), "");
+}
+
 TEST(OperatorSet, EveryErrorIsOneLine) {
   // Each line left out, or cut in half: either the set is still one, or there is one line.
   std::vector<std::string> lines;
