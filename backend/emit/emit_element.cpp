@@ -26,6 +26,20 @@ bool deals_out(const LoweredOutput& output, LongReductions reductions) {
 
 }  // namespace
 
+bool reads_halves_along(const TermGraph& graph, TermNumber id, LoopVariable variable) {
+  const Term& read = graph.term(id);
+  if (read.kind != Kind::read || read.type != DataType::f16 || graph.domain() != Domain::native)
+    return false;
+  const InputView& input = graph.inputs()[read.input];
+  if (input.type != DataType::f16 || input.as_lanes) return false;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+    if (!graph.is_inside(read, axis)) return false;
+  const Linear address = graph.address(read);
+  return address.coefficient(variable) == 1 &&
+         std::all_of(address.terms.begin(), address.terms.end(),
+                     [](const auto& term) { return term.first < first_term_atom; });
+}
+
 ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reductions)
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
@@ -150,7 +164,16 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
     return fmt::format("divide_near<{}>({}, {})",
                        term.kind == Kind::floor_divide || term.kind == Kind::floor_modulo,
                        operand(0), operand(1));
+  if (divides_by_same(id)) return fmt::format("fast::quotient({}, {})", operand(0), operand(1));
   return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
+}
+
+/// Whether elements of a row of f32 are divided by a number that is the same for all of them.
+bool ElementWriter::divides_by_same(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  return term.kind == Kind::divide && term.lanes == LaneKind::f32 &&
+         graph_.domain() == Domain::native && reductions_ == LongReductions::partial_results &&
+         is_same_for_row(term.operands[1]) && !is_same_for_row(term.operands[0]);
 }
 
 /// Whether it is an element as it was read, of a type whose numbers 32 bits have: vectors of these are converted to real ones.
@@ -244,6 +267,7 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
   LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(id));
+  if (const auto widened = widened_.find(id); widened != widened_.end()) return widened->second;
   const std::string input = input_name(term.input);
   if (const auto gathered = gathered_place(term))
     return fmt::format("static_cast<{}>({}[({} ? {} : 0) + {}])", type, input, gathered->inside,
@@ -436,14 +460,38 @@ Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
   const Term& term = graph_.term(id);
   const RegionId loop = plan_.below[id].back();
   const std::string at = fmt::format("at{}", id), total = fmt::format("l{}[{}]", id, at);
+  source_.open(source::Block{});
+  widen_reads_of_lanes(loop, first, count, at);
   source_.open(source::counting_loop(at, "0", count));
   source_.add(source::constant("std::int64_t", variable_name(plan_.regions[loop].variable),
                                first + " + " + at));
   LEMMA_RETURN_IF_ERROR(write_region(loop));
   LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
   source_.add(source::Assignment{total, std::move(step)});
-  source_.close();
+  source_.close(2);
+  widened_.clear();
   return {};
+}
+
+/// Converts what the lanes read of f16 side by side, for all of them at once.
+void ElementWriter::widen_reads_of_lanes(RegionId loop, const std::string& first,
+                                         const std::string& count, const std::string& at) {
+  const LoopVariable variable = plan_.regions[loop].variable;
+  for (const TermNumber id : plan_.regions[loop].terms) {
+    if (moved_.contains(id) || !reads_halves_along(graph_, id, variable)) continue;
+    const std::string name = fmt::format("wide{}", id);
+    const Term& read = graph_.term(id);
+    source_.add(
+        source::Declaration{.type = "float", .name = name, .extents = {count}, .alignment = 64});
+    source_.open(source::Block{});
+    source_.add(source::constant("std::int64_t", variable_name(variable), first));
+    source_.add(
+        source::Call{fmt::format("widen<{}>", count),
+                     {name, fmt::format("&{}[{}]", input_name(read.input),
+                                        linear_text(graph_, graph_.address(read)))}});
+    source_.close();
+    widened_.emplace(id, fmt::format("{}[{}]", name, at));
+  }
 }
 
 source::Loop ElementWriter::unrolled_loop(const std::string& variable, std::int64_t count) const {

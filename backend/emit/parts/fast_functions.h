@@ -45,6 +45,26 @@ inline T multiply_add(T a, T b, T c) {
 #endif
 }
 
+/// a / b, where b is the same for many a: compilers compute what is made of b alone once. The product with 1 / b is corrected by
+/// what is left of a, which is exact for quotients that are not close to the least numbers: the result is then the nearest
+/// one, but for rare ones that lie almost in the middle of two, and an exact quotient is exact. Without an instruction for
+/// multiply_add a division.
+inline float quotient(float a, float b) {
+#if defined(__FMA__) && !defined(EXACT_FUNCTIONS) && !defined(__CUDACC__)
+  // The inverse of the least numbers is not finite.
+  const float scale = std::abs(b) < 0x1p-100F ? 0x1p64F : 1.0F;
+  const float divisor = b * scale, inverse = 1.0F / divisor;
+  const float scaled = a * scale, near = scaled * inverse;
+  const float rest = multiply_add(-near, divisor, scaled);
+  const float corrected = multiply_add(rest, inverse, near);
+  // Nothing is left of zeros, whose sign has to stay, and nothing that is a number of what is not finite.
+  const std::uint32_t size = std::bit_cast<std::uint32_t>(rest) & 0x7fffffffU;
+  return size - 1U < 0x7f7fffffU ? corrected : near;
+#else
+  return a / b;
+#endif
+}
+
 /// a to the power of b. The exponents that models have most often are decided in front of a loop, where they are the same for
 /// all of it.
 template <typename T>
@@ -94,8 +114,10 @@ inline float polynomial(float x, float first, More... more) {
 template <std::int32_t shift>
 inline float exp_times_power(float x) {
   constexpr float rounder = 0x1.8p23F;  // adding it rounds to an integer, which the last bits are
-  const float shifted = multiply_add(x, 0x1.715476p0F, rounder), n = shifted - rounder;
-  const float r = multiply_add(n, -0x1.7f7d1cp-20F, multiply_add(n, -0x1.62e4p-1F, x));
+  // Beyond these the result is infinite or 0, as that of the bound is. Of NaN neither comparison holds.
+  const float below = 90.0F < x ? 90.0F : x, bounded = -104.0F > below ? -104.0F : below;
+  const float shifted = multiply_add(bounded, 0x1.715476p0F, rounder), n = shifted - rounder;
+  const float r = multiply_add(n, -0x1.7f7d1cp-20F, multiply_add(n, -0x1.62e4p-1F, bounded));
   const float q =
       polynomial(r, 0.49999998F, 0.16666577F, 0.041666457F, 0.0083631812F, 0.0013933696F);
   const float power = 1.0F + multiply_add(r * r, q, r);
@@ -104,10 +126,7 @@ inline float exp_times_power(float x) {
       (std::bit_cast<std::uint32_t>(shifted) + static_cast<std::uint32_t>(shift)) << 23U);
   constexpr std::int32_t without_mantissa = -(1 << 23);
   const std::int32_t half = (exponent >> 1) & without_mantissa;
-  const float inside = power * power_of_two(half) * power_of_two(exponent - half);
-  // NaN stays what it is.
-  const float result = x > 90.0F ? INFINITY : inside;
-  return x < -104.0F ? 0.0F : result;
+  return power * power_of_two(half) * power_of_two(exponent - half);
 }
 
 inline float exp(float x) { return exp_times_power<0>(x); }

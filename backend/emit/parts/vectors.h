@@ -165,6 +165,113 @@ template <std::int64_t lanes, std::int64_t step, typename V, typename T>
   }
 }
 
+// Conversions of many elements of f16 at once, by instructions where there are such. These keep some digits of NaN, which the
+// functions of half_precision.h do not: elements among which there is one are converted by those.
+
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__FMA__)
+#define CONVERTS_HALVES
+constexpr std::int64_t halves_at_once = 16;
+using HalvesInF32 = __m512;
+[[gnu::always_inline]] inline HalvesInF32 f32_at(const float* from) { return _mm512_loadu_ps(from); }
+[[gnu::always_inline]] inline void put_f32(float* to, HalvesInF32 values) {
+  _mm512_storeu_ps(to, values);
+}
+[[gnu::always_inline]] inline __m256i to_halves(HalvesInF32 values) {
+  return _mm512_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+[[gnu::always_inline]] inline HalvesInF32 from_halves(__m256i halves) {
+  return _mm512_cvtph_ps(halves);
+}
+[[gnu::always_inline]] inline __m256i halves_at(const F16* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+[[gnu::always_inline]] inline void put_halves(F16* to, __m256i halves) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
+}
+[[gnu::always_inline]] inline bool has_nan(HalvesInF32 values) {
+  return _mm512_cmp_ps_mask(values, values, _CMP_UNORD_Q) != 0;
+}
+#elif defined(__F16C__) && defined(__AVX__) && defined(__FMA__)
+#define CONVERTS_HALVES
+constexpr std::int64_t halves_at_once = 8;
+using HalvesInF32 = __m256;
+[[gnu::always_inline]] inline HalvesInF32 f32_at(const float* from) { return _mm256_loadu_ps(from); }
+[[gnu::always_inline]] inline void put_f32(float* to, HalvesInF32 values) {
+  _mm256_storeu_ps(to, values);
+}
+[[gnu::always_inline]] inline __m128i to_halves(HalvesInF32 values) {
+  return _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+[[gnu::always_inline]] inline HalvesInF32 from_halves(__m128i halves) {
+  return _mm256_cvtph_ps(halves);
+}
+[[gnu::always_inline]] inline __m128i halves_at(const F16* from) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+[[gnu::always_inline]] inline void put_halves(F16* to, __m128i halves) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), halves);
+}
+[[gnu::always_inline]] inline bool has_nan(HalvesInF32 values) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(values, values, _CMP_UNORD_Q)) != 0;
+}
+#endif
+
+template <typename To, typename From>
+[[maybe_unused, gnu::noinline]] void convert_one_by_one(To* __restrict to,
+                                                        const From* __restrict from,
+                                                        std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    if constexpr (std::is_same_v<To, From>)
+      to[i] = static_cast<float>(static_cast<F16>(from[i]));  // rounded
+    else
+      to[i] = static_cast<To>(from[i]);
+}
+
+/// So many elements of f16 become f32.
+template <std::int64_t count>
+[[maybe_unused, gnu::always_inline]] inline void widen(float* __restrict to,
+                                                       const F16* __restrict from) {
+  std::int64_t i = 0;
+#if defined(CONVERTS_HALVES)
+  for (; i + halves_at_once <= count; i += halves_at_once) {
+    const HalvesInF32 values = from_halves(halves_at(from + i));
+    put_f32(to + i, values);
+    if (__builtin_expect(has_nan(values), 0)) break;
+  }
+#endif
+  if (i < count) convert_one_by_one(to + i, from + i, count - i);
+}
+
+/// So many elements of f32 become f16.
+template <std::int64_t count>
+[[maybe_unused, gnu::always_inline]] inline void narrow(F16* __restrict to,
+                                                        const float* __restrict from) {
+  std::int64_t i = 0;
+#if defined(CONVERTS_HALVES)
+  for (; i + halves_at_once <= count; i += halves_at_once) {
+    const HalvesInF32 values = f32_at(from + i);
+    put_halves(to + i, to_halves(values));
+    if (__builtin_expect(has_nan(values), 0)) break;
+  }
+#endif
+  if (i < count) convert_one_by_one(to + i, from + i, count - i);
+}
+
+/// So many elements of f32 are rounded to values of f16.
+template <std::int64_t count>
+[[maybe_unused, gnu::always_inline]] inline void round_to_f16(float* __restrict to,
+                                                              const float* __restrict from) {
+  std::int64_t i = 0;
+#if defined(CONVERTS_HALVES)
+  for (; i + halves_at_once <= count; i += halves_at_once) {
+    const HalvesInF32 values = f32_at(from + i);
+    put_f32(to + i, from_halves(to_halves(values)));
+    if (__builtin_expect(has_nan(values), 0)) break;
+  }
+#endif
+  if (i < count) convert_one_by_one(to + i, from + i, count - i);
+}
+
 /// Elements of 16 bits become f32.
 template <std::int64_t lanes, std::int64_t step, typename V, typename Half>
 [[gnu::always_inline]] inline void load_halves(V& to, const Half* from) {
@@ -174,6 +281,12 @@ template <std::int64_t lanes, std::int64_t step, typename V, typename Half>
 }
 template <std::int64_t lanes, std::int64_t step, typename V>
 [[gnu::always_inline]] inline void load(V& to, const F16* from) {
+#if defined(CONVERTS_HALVES)
+  if constexpr (step == 1 && lanes == halves_at_once) {
+    to = from_halves(halves_at(from));
+    return;
+  }
+#endif
   load_halves<lanes, step>(to, from);
 }
 template <std::int64_t lanes, std::int64_t step, typename V>
