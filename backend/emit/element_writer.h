@@ -95,6 +95,8 @@ class ElementWriter {
   Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral,
                               std::int64_t lanes);
   Result<void> write_lanes(TermNumber id, const std::string& first, const std::string& count);
+  Result<void> write_lane_results(TermNumber id, const std::string& type, std::int64_t lanes);
+  bool is_extreme_of_f32(const lowering::Term& reduction) const;
   void widen_reads_of_lanes(RegionId loop, const std::string& first, const std::string& count,
                             const std::string& at);
   Result<void> write_terms_of_lane(TermNumber id, const LaneTerms& terms);

@@ -385,9 +385,18 @@ std::int64_t ElementWriter::lanes_of(const Term& reduction,
     return static_cast<std::int64_t>(
         std::min<std::uint64_t>(partial_results, std::bit_ceil(extent)));
   constexpr std::uint64_t least_terms = 16;
+  // The order of comparisons makes no difference.
+  const std::uint64_t most = is_extreme_of_f32(reduction) ? 2 * lanes : lanes;
   return is_side_by_side && extent >= least_terms
-             ? static_cast<std::int64_t>(std::min(lanes, std::bit_floor(extent)))
+             ? static_cast<std::int64_t>(std::min(most, std::bit_floor(extent)))
              : 1;
+}
+
+/// Whether it is the greatest or the least of numbers of f32, among which NaN is noticed apart (parts/vectors.h): processors
+/// have an instruction for it that loses NaN.
+bool ElementWriter::is_extreme_of_f32(const Term& reduction) const {
+  return (reduction.kind == Kind::maximum_over || reduction.kind == Kind::minimum_over) &&
+         reduction.lanes == LaneKind::f32 && graph_.domain() == Domain::native;
 }
 
 /// Whether terms that follow each other are read side by side. Reads that neighbouring results have side by side are for
@@ -430,8 +439,15 @@ Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& typ
                     count = fmt::format("{}", lanes);
   source_.add(
       source::Declaration{.type = type, .name = in_lanes, .extents = {count}, .alignment = 64});
+  if (is_extreme_of_f32(term))
+    source_.add(source::Declaration{.type = "std::uint32_t",
+                                    .name = fmt::format("sizes{}", id),
+                                    .extents = {count},
+                                    .alignment = 64});
   source_.open(source::counting_loop(at, "0", count));
   source_.add(source::Assignment{fmt::format("{}[{}]", in_lanes, at), neutral});
+  if (is_extreme_of_f32(term))
+    source_.add(source::Assignment{fmt::format("sizes{}[{}]", id, at), "0"});
   source_.close();
   for (const RegionId loop : loops) {
     if (loop == loops.back()) break;
@@ -446,11 +462,23 @@ Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& typ
     LEMMA_RETURN_IF_ERROR(write_lanes(id, fmt::format("{}", whole),
                                       fmt::format("{}", graph_.extent(variable) - whole)));
   source_.close(loops.size() - 1);
-  LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
-  source_.add(source::constant(
-      type, term_name(id),
-      fmt::format("combined_in_pairs<{0}>({1}, []({2} a, {2} b) {{ return {3}; }})", count,
-                  in_lanes, type, step.text)));
+  return write_lane_results(id, type, lanes);
+}
+
+/// Declares the result of what the lanes have.
+Result<void> ElementWriter::write_lane_results(TermNumber id, const std::string& type,
+                                               std::int64_t lanes) {
+  const Term& term = graph_.term(id);
+  std::string text;
+  if (is_extreme_of_f32(term)) {
+    text = fmt::format("extreme_of_lanes<{}, {}>(l{}, sizes{})", lanes,
+                       term.kind == Kind::maximum_over ? "true" : "false", id, id);
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
+    text = fmt::format("combined_in_pairs<{0}>(l{1}, []({2} a, {2} b) {{ return {3}; }})", lanes,
+                       id, type, step.text);
+  }
+  source_.add(source::constant(type, term_name(id), text));
   return {};
 }
 
@@ -466,8 +494,14 @@ Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
   source_.add(source::constant("std::int64_t", variable_name(plan_.regions[loop].variable),
                                first + " + " + at));
   LEMMA_RETURN_IF_ERROR(write_region(loop));
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
-  source_.add(source::Assignment{total, std::move(step)});
+  if (is_extreme_of_f32(term)) {
+    source_.add(source::Call{fmt::format("take_extreme<{}>", term.kind == Kind::maximum_over),
+                             {total, fmt::format("sizes{}[{}]", id, at),
+                              term_name(term.operands[0])}});
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
+    source_.add(source::Assignment{total, std::move(step)});
+  }
   source_.close(2);
   widened_.clear();
   return {};

@@ -589,6 +589,24 @@ template <std::int64_t lanes, typename T>
 }
 
 #define TURNS_IN_REGISTERS
+
+template <int first, typename V, int... lane>
+[[gnu::always_inline]] inline auto part_of(const V& all, std::integer_sequence<int, lane...>) {
+  return __builtin_shufflevector(all, all, (first + lane)...);
+}
+
+/// The greatest or the least of the elements, none of which is NaN.
+template <bool is_greatest, typename V>
+[[maybe_unused, gnu::always_inline]] inline auto extreme_of_vector(const V& all) {
+  constexpr int half = sizeof(V) / sizeof(all[0]) / 2;
+  constexpr auto places = std::make_integer_sequence<int, half>();
+  if constexpr (half == 1) {
+    return is_greatest ? (all[0] > all[1] ? all[0] : all[1]) : (all[0] < all[1] ? all[0] : all[1]);
+  } else {
+    const auto a = part_of<0>(all, places), b = part_of<half>(all, places);
+    return extreme_of_vector<is_greatest>(is_greatest ? (a > b ? a : b) : (a < b ? a : b));
+  }
+}
 #endif
 
 /// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side.
@@ -620,6 +638,42 @@ template <std::int64_t count, typename T, typename Step>
       partial[i] = step(partial[i], partial[i + count / 2]);
     return combined_in_pairs<count / 2>(partial, step);
   }
+}
+
+/// The greater or the lesser one of two numbers, of which neither is NaN.
+template <bool is_greatest, typename T>
+[[maybe_unused, gnu::always_inline]] inline T extreme(T a, T b) {
+  return is_greatest ? (a > b ? a : b) : (a < b ? a : b);
+}
+
+/// One more number for a lane; `size` is the greatest without its sign, as an integer: that of NaN is greater than that of
+/// infinity.
+template <bool is_greatest>
+[[maybe_unused, gnu::always_inline]] inline void take_extreme(float& total, std::uint32_t& size,
+                                                              float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
+  size = size > bits ? size : bits;
+  total = extreme<is_greatest>(total, value);
+}
+
+/// The greatest or the least number of all lanes; NaN if there was one. Their count is a power of two.
+template <std::int64_t count, bool is_greatest>
+[[maybe_unused, gnu::always_inline]] inline float extreme_of_lanes(float* lanes,
+                                                                   std::uint32_t* sizes) {
+  std::uint32_t size = 0;
+  for (std::int64_t i = 0; i < count; ++i) size = size > sizes[i] ? size : sizes[i];
+  if (__builtin_expect(size > 0x7f800000U, 0)) return __builtin_nanf("");
+#if defined(__clang__) || __GNUC__ >= 12
+  if constexpr (count >= 16) {
+    Vector<float, 16> all = *reinterpret_cast<const Vector<float, 16>*>(lanes);
+    for (std::int64_t i = 16; i < count; i += 16) {
+      const Vector<float, 16> more = *reinterpret_cast<const Vector<float, 16>*>(lanes + i);
+      all = is_greatest ? (all > more ? all : more) : (all < more ? all : more);
+    }
+    return extreme_of_vector<is_greatest>(all);
+  }
+#endif
+  return combined_in_pairs<count>(lanes, extreme<is_greatest, float>);
 }
 
 template <std::int64_t lanes, typename T>
