@@ -1,5 +1,5 @@
 """Models in which many small operators move more than they compute: those that the evaluation of FusionStitching
-(Zheng et al., 2020) names, at sizes of their publications, and a chain of normalisations."""
+(Zheng et al., 2020) names, at sizes of their publications, chains of normalisations, and a layer of a graph network."""
 
 import math
 
@@ -204,3 +204,53 @@ def normalization_chain(options):
         value = builder.layer_normalization(value, columns, f"norm{number}", 1e-5)
     builder.output(value, "y", [rows, columns])
     return builder.finish(normalization_chain.__doc__)
+
+
+def layer_normalization_parts(options):
+    """A layer normalisation in primitive operators, which is the example of FusionStitching (Zheng et al., 2020), over
+    512 rows of 1,024 elements."""
+    rows, columns = 512, 1024
+    builder = Builder("layer_normalization_parts", options.seed)
+    value = builder.input("x", [rows, columns])
+    centred = builder.node("Sub", value, builder.node("ReduceMean", value, axes=[-1]))
+    variance = builder.node("ReduceMean", builder.node("Mul", centred, centred), axes=[-1])
+    deviation = builder.node("Sqrt", builder.node("Add", variance, builder.constant(1e-5)))
+    scaled = builder.node("Mul", builder.node("Div", centred, deviation),
+                          builder.normal("scale", (columns,), 0.05, mean=1.0))
+    builder.output(builder.node("Add", scaled, builder.normal("bias", (columns,), 0.02)), "y", [rows, columns])
+    return builder.finish(layer_normalization_parts.__doc__)
+
+
+def softmaxes(name, count, seed):
+    """So many softmaxes over 1,000 numbers, one after the other."""
+    builder = Builder(name, seed)
+    value = builder.input("x", [1000])
+    for _ in range(count):
+        value = builder.node("Softmax", value, axis=-1)
+    builder.output(value, "y", [1000])
+    return builder
+
+
+def softmax_chain(options):
+    """50 softmaxes over 1,000 numbers, one after the other."""
+    return softmaxes("softmax_chain", 50, options.seed).finish(softmax_chain.__doc__)
+
+
+def softmax_chain_2000(options):
+    """2,000 softmaxes over 1,000 numbers, one after the other."""
+    return softmaxes("softmax_chain_2000", 2000, options.seed).finish(softmax_chain_2000.__doc__)
+
+
+def gnn(options):
+    """A layer of a graph network: 200 edges between 50 nodes bring the 16 features of a node to others, where they are
+    added up; then a product with a matrix of 16x32, and a Relu."""
+    nodes, edges, width, wide = 50, 200, 16, 32
+    builder = Builder("gnn", options.seed)
+    value = builder.input("x", [nodes, width])
+    ends = builder.generator("edges").integers(0, nodes, (2, edges))
+    messages = builder.node("Gather", value, builder.tensor("sources", ends[0]), axis=0)
+    targets = builder.tensor("targets", numpy.repeat(ends[1][:, None], width, axis=1))
+    none = builder.tensor("zeros", numpy.zeros((nodes, width), numpy.float32))
+    sums = builder.node("ScatterElements", none, targets, messages, axis=0, reduction="add")
+    builder.output(builder.relu(builder.matmul(sums, width, wide, "dense")), "y", [nodes, wide])
+    return builder.finish(gnn.__doc__)

@@ -2,6 +2,7 @@
 // Writes the statements of a loop nest's body: for one element, or, by classes made of this one, for several.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,6 +36,8 @@ class ElementWriter {
   Result<void> write_term(TermNumber id);
   /// The text that reads an element of an operand.
   virtual Result<source::Expression> read_text(TermNumber id) const;
+  /// Whether a term is the same for all elements of a long row, in front of which it is computed.
+  virtual bool is_same_for_row(TermNumber /*id*/) const { return false; }
   void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
   static Result<source::Expression> step_text(const lowering::Term& term, const std::string& total,
                                               const std::string& element);
@@ -81,6 +84,7 @@ class ElementWriter {
   std::string condition_inside(const lowering::Term& read) const;
   bool is_read_in_32_bits(TermNumber id) const;
   bool divides_near(TermNumber id) const;
+  bool divides_by_same(TermNumber id) const;
   TermNumber before_exact_cast(TermNumber cast) const;
   bool can_be_in_vain(RegionId region) const;
   Result<void> write_reduction(TermNumber id, const std::string& type);
@@ -91,6 +95,10 @@ class ElementWriter {
   Result<void> write_in_lanes(TermNumber id, const std::string& type, const std::string& neutral,
                               std::int64_t lanes);
   Result<void> write_lanes(TermNumber id, const std::string& first, const std::string& count);
+  Result<void> write_lane_results(TermNumber id, const std::string& type, std::int64_t lanes);
+  bool is_extreme_of_f32(const lowering::Term& reduction) const;
+  void widen_reads_of_lanes(RegionId loop, const std::string& first, const std::string& count,
+                            const std::string& at);
   Result<void> write_terms_of_lane(TermNumber id, const LaneTerms& terms);
   Result<void> read_terms_of_lane(TermNumber id, const LaneTerms& terms);
   source::Loop unrolled_loop(const std::string& variable, std::int64_t count) const;
@@ -100,6 +108,7 @@ class ElementWriter {
   TermsOfLanes terms_of_lanes_;
   std::set<TermNumber> products_in_sums_;
   std::set<TermNumber> moved_;
+  std::map<TermNumber, std::string> widened_;  // where reads of f16 are that have been converted
 };
 
 }  // namespace lemma::backend

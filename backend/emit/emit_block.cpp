@@ -40,11 +40,13 @@ struct Group {
 
 class BlockWriter : public ElementWriter {
  public:
-  BlockWriter(const LoweredOutput& nest, const ElementBlock& block, const ElementStore& store)
+  BlockWriter(const LoweredOutput& nest, const ElementBlock& block, const ElementStore& store,
+              bool has_quotients)
       : ElementWriter(nest),
         nest_(nest),
         block_(block),
         store_(store),
+        has_quotients_(has_quotients),
         variables_(lowering::set_of(nest.axes[block.lane_axis]) |
                    (block.has_rows() ? lowering::set_of(nest.axes[block.row_axis]) : 0)) {}
 
@@ -53,6 +55,10 @@ class BlockWriter : public ElementWriter {
     const bool is_split = stores_along_rows && operations_after_sums() > most_operations_of_a_store;
     if (is_split) LEMMA_RETURN_IF_ERROR(write_reads_along_rows());
     LEMMA_RETURN_IF_ERROR(write_parts(0));
+    if (block_.converts && nest_.type == DataType::f16 && is_in_lanes(nest_.root)) {
+      write_narrowed();
+      return with_groups();
+    }
     if (is_split || is_narrowed_last()) close_group();
     group().goes_along_rows = stores_along_rows;
     group().used.insert(nest_.root);
@@ -64,6 +70,8 @@ class BlockWriter : public ElementWriter {
  private:
   bool is_in_lanes(TermNumber id) const { return (graph_.term(id).depends & variables_) != 0; }
 
+  bool is_same_for_row(TermNumber id) const override { return has_quotients_ && !is_in_lanes(id); }
+
   /// Writes the parts of the block. What is the same for all of it comes first: nothing of it
   /// depends on the lanes.
   Result<void> write_parts(RegionId region) {
@@ -72,10 +80,65 @@ class BlockWriter : public ElementWriter {
     if (has_shared_places()) LEMMA_RETURN_IF_ERROR(write_shared(region));
     for (const TermNumber id : plan_.regions[region].terms) {
       if (!is_in_lanes(id) || written_.contains(id)) continue;
-      LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id) : add_to_group(id));
+      if (block_.converts && reads_halves_along(graph_, id, nest_.axes[block_.lane_axis]))
+        write_widened(id);
+      else if (block_.converts && is_rounded(id))
+        write_rounded(id);
+      else
+        LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id)
+                                                                 : add_to_group(id));
     }
     return {};
   }
+
+  /// The lanes of a read of f16, converted.
+  void write_widened(TermNumber id) {
+    close_group();
+    source_.add(declaration_of_held(id, "float"));
+    source_.open(source::Block{});
+    source_.add(index_declaration(block_.lane_axis, ""));
+    source_.add(source::Call{"widen<lanes>", {held_row(id), "&" + element_read(id)}});
+    source_.close();
+    held_.insert(id);
+  }
+
+  /// Whether a value of f32 becomes one of f16, which is computed with in f32.
+  bool is_rounded(TermNumber id) const {
+    const Term& term = graph_.term(id);
+    return term.kind == ExpressionKind::cast && term.type == DataType::f16 &&
+           graph_.term(term.operands[0]).lanes == lowering::LaneKind::f32;
+  }
+
+  /// The lanes of such a value.
+  void write_rounded(TermNumber id) {
+    const TermNumber from = graph_.term(id).operands[0];
+    hold(from);
+    source_.add(declaration_of_held(id, "float"));
+    source_.add(source::Call{"round_to_f16<lanes>", {held_row(id), held_row(from)}});
+    held_.insert(id);
+  }
+
+  /// Stores the lanes of the result, converted.
+  void write_narrowed() {
+    const TermNumber from =
+        is_rounded(nest_.root) ? graph_.term(nest_.root).operands[0] : nest_.root;
+    hold(from);
+    source_.open(source::Block{});
+    source_.add(index_declaration(block_.lane_axis, ""));
+    source_.add(source::Call{"narrow<lanes>", {"&" + store_.target, held_row(from)}});
+    source_.close();
+  }
+
+  /// Keeps a value of all lanes in its array, behind what has been written so far.
+  void hold(TermNumber id) {
+    close_group();
+    if (held_.contains(id)) return;
+    for (std::size_t i = 0; i < groups_.size(); ++i)
+      if (groups_[i].defined.contains(id) && needed_.insert({i, id}).second)
+        declared_[i].push_back(id);
+  }
+
+  static std::string held_row(TermNumber id) { return term_name(id) + "_held[0]"; }
 
   /// Whether elements are read at places that have been computed, and that are the same for all rows of a block.
   bool has_shared_places() const {
@@ -692,6 +755,7 @@ class BlockWriter : public ElementWriter {
   const LoweredOutput& nest_;
   const ElementBlock& block_;
   const ElementStore& store_;
+  bool has_quotients_;
   lowering::VariableSet variables_;
   std::vector<Group> groups_;
   bool is_open_ = false;
@@ -705,6 +769,10 @@ class BlockWriter : public ElementWriter {
 }  // namespace
 
 Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& block) {
+  // So many that loops are long, and few enough for the nearest cache.
+  if (block.converts)
+    return Statements{source::compile_time_constant("std::int64_t", "lanes",
+                                                    fmt::format("fitting({}, 256)", block.lane_extent))};
   LEMMA_ASSIGN_OR_RETURN(std::string type,
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
   for (TermNumber id = 0; id < nest.graph.size(); ++id)
@@ -729,8 +797,8 @@ Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& bl
 }
 
 Result<Statements> emit_block(const LoweredOutput& nest, const ElementBlock& block,
-                              const ElementStore& store) {
-  return BlockWriter(nest, block, store).write_all();
+                              const ElementStore& store, bool has_quotients) {
+  return BlockWriter(nest, block, store, has_quotients).write_all();
 }
 
 }  // namespace lemma::backend

@@ -29,6 +29,7 @@ struct ElementBlock {
   std::int64_t lane_extent = 1, row_extent = 1;
   LoopOrder order = LoopOrder::rows_outside;
   std::int64_t chunk = 0;  // elements along the lanes, of LoopOrder::chunks
+  bool converts = false;   // elements of f16 are converted for all lanes at once; there are no sums
 
   bool has_rows() const { return row_extent > 1; }
   bool has_channel_lanes() const { return has_rows() && row_axis > lane_axis; }
@@ -44,8 +45,10 @@ std::optional<ElementBlock> find_block(const lowering::LoweredOutput& nest,
                                        const std::vector<std::int64_t>& least_extents);
 
 /// Statements that compute and store a block, where `start_i0` is the first index of the block along the axis that
-/// is called i0, for the axes of the block, and other axes' variables are in scope.
+/// is called i0, for the axes of the block, and other axes' variables are in scope. `has_quotients`: fast::quotient divides
+/// by what is the same for a row.
 Result<source::Statements> emit_block(const lowering::LoweredOutput& nest,
-                                      const ElementBlock& block, const ElementStore& store);
+                                      const ElementBlock& block, const ElementStore& store,
+                                      bool has_quotients = false);
 
 }  // namespace lemma::backend

@@ -26,6 +26,20 @@ bool deals_out(const LoweredOutput& output, LongReductions reductions) {
 
 }  // namespace
 
+bool reads_halves_along(const TermGraph& graph, TermNumber id, LoopVariable variable) {
+  const Term& read = graph.term(id);
+  if (read.kind != Kind::read || read.type != DataType::f16 || graph.domain() != Domain::native)
+    return false;
+  const InputView& input = graph.inputs()[read.input];
+  if (input.type != DataType::f16 || input.as_lanes) return false;
+  for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
+    if (!graph.is_inside(read, axis)) return false;
+  const Linear address = graph.address(read);
+  return address.coefficient(variable) == 1 &&
+         std::all_of(address.terms.begin(), address.terms.end(),
+                     [](const auto& term) { return term.first < first_term_atom; });
+}
+
 ElementWriter::ElementWriter(const LoweredOutput& output, LongReductions reductions)
     : graph_(output.graph),
       plan_(plan_regions(graph_, output.root, deals_out(output, reductions))),
@@ -150,7 +164,16 @@ Result<source::Expression> ElementWriter::value_of(TermNumber id) const {
     return fmt::format("divide_near<{}>({}, {})",
                        term.kind == Kind::floor_divide || term.kind == Kind::floor_modulo,
                        operand(0), operand(1));
+  if (divides_by_same(id)) return fmt::format("fast::quotient({}, {})", operand(0), operand(1));
   return binary_text(term.kind, first.lanes, unsigned64, operand(0), operand(1));
+}
+
+/// Whether elements of a row of f32 are divided by a number that is the same for all of them.
+bool ElementWriter::divides_by_same(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  return term.kind == Kind::divide && term.lanes == LaneKind::f32 &&
+         graph_.domain() == Domain::native && reductions_ == LongReductions::partial_results &&
+         is_same_for_row(term.operands[1]) && !is_same_for_row(term.operands[0]);
 }
 
 /// Whether it is an element as it was read, of a type whose numbers 32 bits have: vectors of these are converted to real ones.
@@ -244,6 +267,7 @@ Result<source::Expression> ElementWriter::read_text(TermNumber id) const {
   const Term& term = graph_.term(id);
   LEMMA_RETURN_IF_ERROR(stored_type(term.type));
   LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(id));
+  if (const auto widened = widened_.find(id); widened != widened_.end()) return widened->second;
   const std::string input = input_name(term.input);
   if (const auto gathered = gathered_place(term))
     return fmt::format("static_cast<{}>({}[({} ? {} : 0) + {}])", type, input, gathered->inside,
@@ -361,9 +385,18 @@ std::int64_t ElementWriter::lanes_of(const Term& reduction,
     return static_cast<std::int64_t>(
         std::min<std::uint64_t>(partial_results, std::bit_ceil(extent)));
   constexpr std::uint64_t least_terms = 16;
+  // The order of comparisons makes no difference.
+  const std::uint64_t most = is_extreme_of_f32(reduction) ? 2 * lanes : lanes;
   return is_side_by_side && extent >= least_terms
-             ? static_cast<std::int64_t>(std::min(lanes, std::bit_floor(extent)))
+             ? static_cast<std::int64_t>(std::min(most, std::bit_floor(extent)))
              : 1;
+}
+
+/// Whether it is the greatest or the least of numbers of f32, among which NaN is noticed apart (parts/vectors.h): processors
+/// have an instruction for it that loses NaN.
+bool ElementWriter::is_extreme_of_f32(const Term& reduction) const {
+  return (reduction.kind == Kind::maximum_over || reduction.kind == Kind::minimum_over) &&
+         reduction.lanes == LaneKind::f32 && graph_.domain() == Domain::native;
 }
 
 /// Whether terms that follow each other are read side by side. Reads that neighbouring results have side by side are for
@@ -406,8 +439,15 @@ Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& typ
                     count = fmt::format("{}", lanes);
   source_.add(
       source::Declaration{.type = type, .name = in_lanes, .extents = {count}, .alignment = 64});
+  if (is_extreme_of_f32(term))
+    source_.add(source::Declaration{.type = "std::uint32_t",
+                                    .name = fmt::format("sizes{}", id),
+                                    .extents = {count},
+                                    .alignment = 64});
   source_.open(source::counting_loop(at, "0", count));
   source_.add(source::Assignment{fmt::format("{}[{}]", in_lanes, at), neutral});
+  if (is_extreme_of_f32(term))
+    source_.add(source::Assignment{fmt::format("sizes{}[{}]", id, at), "0"});
   source_.close();
   for (const RegionId loop : loops) {
     if (loop == loops.back()) break;
@@ -422,11 +462,23 @@ Result<void> ElementWriter::write_in_lanes(TermNumber id, const std::string& typ
     LEMMA_RETURN_IF_ERROR(write_lanes(id, fmt::format("{}", whole),
                                       fmt::format("{}", graph_.extent(variable) - whole)));
   source_.close(loops.size() - 1);
-  LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
-  source_.add(source::constant(
-      type, term_name(id),
-      fmt::format("combined_in_pairs<{0}>({1}, []({2} a, {2} b) {{ return {3}; }})", count,
-                  in_lanes, type, step.text)));
+  return write_lane_results(id, type, lanes);
+}
+
+/// Declares the result of what the lanes have.
+Result<void> ElementWriter::write_lane_results(TermNumber id, const std::string& type,
+                                               std::int64_t lanes) {
+  const Term& term = graph_.term(id);
+  std::string text;
+  if (is_extreme_of_f32(term)) {
+    text = fmt::format("extreme_of_lanes<{}, {}>(l{}, sizes{})", lanes,
+                       term.kind == Kind::maximum_over ? "true" : "false", id, id);
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(const source::Expression step, step_text(term, "a", "b"));
+    text = fmt::format("combined_in_pairs<{0}>(l{1}, []({2} a, {2} b) {{ return {3}; }})", lanes,
+                       id, type, step.text);
+  }
+  source_.add(source::constant(type, term_name(id), text));
   return {};
 }
 
@@ -436,14 +488,44 @@ Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
   const Term& term = graph_.term(id);
   const RegionId loop = plan_.below[id].back();
   const std::string at = fmt::format("at{}", id), total = fmt::format("l{}[{}]", id, at);
+  source_.open(source::Block{});
+  widen_reads_of_lanes(loop, first, count, at);
   source_.open(source::counting_loop(at, "0", count));
   source_.add(source::constant("std::int64_t", variable_name(plan_.regions[loop].variable),
                                first + " + " + at));
   LEMMA_RETURN_IF_ERROR(write_region(loop));
-  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
-  source_.add(source::Assignment{total, std::move(step)});
-  source_.close();
+  if (is_extreme_of_f32(term)) {
+    source_.add(source::Call{fmt::format("take_extreme<{}>", term.kind == Kind::maximum_over),
+                             {total, fmt::format("sizes{}[{}]", id, at),
+                              term_name(term.operands[0])}});
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
+    source_.add(source::Assignment{total, std::move(step)});
+  }
+  source_.close(2);
+  widened_.clear();
   return {};
+}
+
+/// Converts what the lanes read of f16 side by side, for all of them at once.
+void ElementWriter::widen_reads_of_lanes(RegionId loop, const std::string& first,
+                                         const std::string& count, const std::string& at) {
+  const LoopVariable variable = plan_.regions[loop].variable;
+  for (const TermNumber id : plan_.regions[loop].terms) {
+    if (moved_.contains(id) || !reads_halves_along(graph_, id, variable)) continue;
+    const std::string name = fmt::format("wide{}", id);
+    const Term& read = graph_.term(id);
+    source_.add(
+        source::Declaration{.type = "float", .name = name, .extents = {count}, .alignment = 64});
+    source_.open(source::Block{});
+    source_.add(source::constant("std::int64_t", variable_name(variable), first));
+    source_.add(
+        source::Call{fmt::format("widen<{}>", count),
+                     {name, fmt::format("&{}[{}]", input_name(read.input),
+                                        linear_text(graph_, graph_.address(read)))}});
+    source_.close();
+    widened_.emplace(id, fmt::format("{}[{}]", name, at));
+  }
 }
 
 source::Loop ElementWriter::unrolled_loop(const std::string& variable, std::int64_t count) const {

@@ -41,4 +41,9 @@ Result<ElementSource> emit_element(const lowering::LoweredOutput& output,
 Result<ElementSource> emit_element_across_lanes(const lowering::LoweredOutput& output,
                                                 const TermsOfLanes& terms);
 
+/// Whether a term reads an element of f16, inside its tensor, whose neighbours along the variable lie side by side: they are
+/// converted together.
+bool reads_halves_along(const lowering::TermGraph& graph, lowering::TermNumber id,
+                        lowering::LoopVariable variable);
+
 }  // namespace lemma::backend

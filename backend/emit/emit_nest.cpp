@@ -20,6 +20,7 @@ namespace lemma::backend {
 
 using lowering::LoopVariable;
 using lowering::LoweredOutput;
+using lowering::TermNumber;
 using source::Statements;
 
 std::vector<LoopBounds> all_of(const LoweredOutput& nest) {
@@ -46,7 +47,8 @@ class SingleWriter : public ElementWriter {
 /// Writes what is the same for all elements of a row in front of the loop over it.
 class RowWriter : public ElementWriter {
  public:
-  explicit RowWriter(const LoweredOutput& nest) : ElementWriter(nest), nest_(nest) {
+  RowWriter(const LoweredOutput& nest, bool has_quotients)
+      : ElementWriter(nest), nest_(nest), has_quotients_(has_quotients) {
     move_elements(nest.root);
   }
 
@@ -63,6 +65,10 @@ class RowWriter : public ElementWriter {
   }
 
  private:
+  bool is_same_for_row(lowering::TermNumber id) const override {
+    return has_quotients_ && !is_of_element(id);
+  }
+
   bool is_of_element(lowering::TermNumber id) const {
     return (graph_.term(id).depends & lowering::set_of(nest_.axes.back())) != 0;
   }
@@ -75,6 +81,7 @@ class RowWriter : public ElementWriter {
   }
 
   const LoweredOutput& nest_;
+  bool has_quotients_;
 };
 
 class NestWriter {
@@ -83,10 +90,11 @@ class NestWriter {
              std::string_view result)
       : nest_(nest), bounds_(bounds), result_(result) {}
 
-  Result<Statements> write_elements() {
+  /// `has_quotients`: as for emit_block.
+  Result<Statements> write_elements(bool has_quotients = false) {
     if (const auto row = find_guarded_row(nest_)) return write_rows(*row);
     for (std::size_t axis = 0; axis + 1 < nest_.axes.size(); ++axis) open_loop(axis, "");
-    RowWriter row(nest_);
+    RowWriter row(nest_, has_quotients);
     LEMMA_ASSIGN_OR_RETURN(Statements before, row.write_before());
     source_.add(std::move(before));
     if (!nest_.axes.empty()) open_loop(nest_.axes.size() - 1, "");
@@ -138,13 +146,13 @@ class NestWriter {
     return closed();
   }
 
-  Result<Statements> write_blocks(const ElementBlock& block) {
+  Result<Statements> write_blocks(const ElementBlock& block, bool has_quotients) {
     LEMMA_ASSIGN_OR_RETURN(Statements sizes, block_sizes(nest_, block));
     source_.add(std::move(sizes));
     open_block_loops(block);
     source_.add(emit_prefetch(nest_, block, result_, place_of_element()));
     LEMMA_ASSIGN_OR_RETURN(const ElementStore store, element_store());
-    LEMMA_ASSIGN_OR_RETURN(Statements body, emit_block(nest_, block, store));
+    LEMMA_ASSIGN_OR_RETURN(Statements body, emit_block(nest_, block, store, has_quotients));
     source_.add(std::move(body));
     return closed();
   }
@@ -333,6 +341,19 @@ class NestWriter {
   source::Builder source_;
 };
 
+/// Whether fast::quotient divides by what is the same for a row. The cut into tasks does not decide it, which may decide in
+/// which form a nest is written: there is one that goes along rows, whatever the bounds are.
+bool has_quotients_along_rows(const LoweredOutput& nest) {
+  constexpr std::int64_t long_row = 16;
+  if (nest.axes.empty() || nest.graph.extent(nest.axes.back()) < long_row) return false;
+  std::vector<std::int64_t> extents;
+  for (const LoopVariable axis : nest.axes) extents.push_back(nest.graph.extent(axis));
+  if (find_cases(nest) || find_turned_block(nest, extents)) return false;
+  for (TermNumber id = 0; id < nest.graph.size(); ++id)
+    if (is_reduction(nest.graph.term(id).kind)) return false;
+  return true;
+}
+
 bool goes_through_all(const Cases& cases, const std::vector<LoopBounds>& bounds) {
   return std::all_of(cases.axes.begin(), cases.axes.end(),
                      [&](std::size_t axis) { return bounds[axis].least == bounds[axis].extent; });
@@ -357,8 +378,9 @@ Result<Statements> emit_blocked_nest(const LoweredOutput& given,
   if (const auto cases = find_cases(nest); cases && goes_through_all(*cases, bounds))
     return writer.write_cases(*cases);
   if (const auto turned = find_turned_block(nest, least)) return writer.write_turned(*turned);
-  if (const auto block = find_block(nest, least)) return writer.write_blocks(*block);
-  return writer.write_elements();
+  const bool has_quotients = has_quotients_along_rows(nest);
+  if (const auto block = find_block(nest, least)) return writer.write_blocks(*block, has_quotients);
+  return writer.write_elements(has_quotients);
 }
 
 std::vector<bool> used_inputs(const LoweredOutput& nest) {

@@ -139,6 +139,30 @@ std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
   return std::nullopt;
 }
 
+/// Lanes along the last axis of a nest without sums, in which f16 is read side by side or made. Elements that are only moved
+/// are not converted.
+std::optional<ElementBlock> find_conversions(const LoweredOutput& nest,
+                                             const std::vector<std::int64_t>& least_extents) {
+  constexpr std::int64_t least_converted = 16;
+  if (nest.graph.domain() != lowering::Domain::native || least_extents.back() < least_converted)
+    return std::nullopt;
+  bool is_converted = nest.type == DataType::f16;
+  for (TermNumber id = 0; id <= nest.root; ++id) {
+    if (is_reduction(nest.graph.term(id).kind)) return std::nullopt;
+    is_converted = is_converted || reads_halves_along(nest.graph, id, nest.axes.back());
+  }
+  const Term& root = nest.graph.term(nest.root);
+  const bool is_moved =
+      root.type == DataType::f16 &&
+      (root.kind == ExpressionKind::read || root.kind == ExpressionKind::select);
+  if (!is_converted || is_moved) return std::nullopt;
+  ElementBlock block;
+  block.lane_axis = nest.axes.size() - 1;
+  block.lane_extent = least_extents.back();
+  block.converts = true;
+  return block;
+}
+
 }  // namespace
 
 std::optional<ElementBlock> find_block(const LoweredOutput& nest,
@@ -146,6 +170,7 @@ std::optional<ElementBlock> find_block(const LoweredOutput& nest,
   if (nest.axes.empty()) return std::nullopt;
   if (deals_out_terms(nest)) return std::nullopt;
   if (const auto panel = find_panel(nest, least_extents)) return panel;
+  if (const auto conversions = find_conversions(nest, least_extents)) return conversions;
   ElementBlock block;
   block.lane_axis = nest.axes.size() - 1;
   block.lane_extent = least_extents[block.lane_axis];

@@ -122,12 +122,17 @@ bool DeltaEvaluator::is_bound_by_memory(std::size_t member) const {
          most_ratio * work.bytes * device_.seconds_per_byte;
 }
 
-/// Whether a member takes the same elements of an operand at each point, in sums: rows of a block of points share them.
+/// Whether a member takes the same elements of an operand at each point, in sums: rows of a block of points share them. A single
+/// element stays in a register anyway.
 bool DeltaEvaluator::reads_rows_again(std::size_t member, std::int64_t points) const {
   const GridChoices& choices = choices_[member];
   return choices.has_reduction &&
          std::any_of(choices.most_points.begin(), choices.most_points.end(),
-                     [points](const auto& row_points) { return row_points.second < points; });
+                     [&](const auto& row_points) {
+                       const auto& [operand, most] = row_points;
+                       return most < points &&
+                              (operand == no_buffer || graph_->buffers[operand].elements > 1);
+                     });
 }
 
 /// The first one is the choice where operations and bytes decide.

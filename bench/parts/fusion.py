@@ -4,7 +4,12 @@ units as planned, and seconds of planning, for each model without any scheme, wi
 schemes, and with all but one. With --simulate, bytes are also counted in a simulated cache, for programs that are
 named. Nothing is timed but planning, and nothing is run.
 
-Exit code: 0 all models are planned, 4 one is not.
+With --time, programs are built and timed beside ONNX Runtime instead, with one thread: memory-bound operators in several sizes
+(--operators), and models (by default memory-bound ones of models/), these also without each scheme, and beside XLA and
+OpenVINO where Python has jax and openvino. Columns: megabytes of inputs, weights and outputs; milliseconds; the time over that
+of ONNX Runtime; bytes per second as a share of those of a copy; and times of others over that of ONNX Runtime.
+
+Exit code: 0 all models are planned, or timed with the results of ONNX Runtime, 4 one is not.
 """
 
 import argparse
@@ -19,6 +24,8 @@ import environment
 
 environment.enter()
 
+import results
+
 SCHEMES = ["thread", "packing", "warp", "block"]
 VARIANTS = [("none", SCHEMES), ("thread only", SCHEMES[1:]), ("all", [])] + [(f"no {scheme}", [scheme]) for scheme in SCHEMES]
 
@@ -26,13 +33,21 @@ VARIANTS = [("none", SCHEMES), ("thread only", SCHEMES[1:]), ("all", [])] + [(f"
 def arguments():
     parser = argparse.ArgumentParser(prog="bench/tasks fusion",
                                      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", type=Path, help="ONNX files")
+    parser.add_argument("models", nargs="*", type=Path, help="ONNX files")
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--threads", type=int, default=1, help="units of the device")
     parser.add_argument("--simulate", nargs="*", default=[], metavar="NAME", help="models with a simulated cache")
     parser.add_argument("--cache", type=int, default=1 << 20, help="bytes of the simulated cache")
     parser.add_argument("--json", type=Path)
-    return parser.parse_args()
+    parser.add_argument("--time", action="store_true")
+    parser.add_argument("--operators", nargs="*", metavar="KIND", help="time operators only, all kinds or these")
+    parser.add_argument("--no-variants", action="store_true", help="time models with all schemes only")
+    parser.add_argument("--seconds", type=float, default=0.25, help="of timing for an operator; a model has four times as many")
+    results.add_option(parser)
+    options = parser.parse_args()
+    if not options.models and not options.time:
+        parser.error("models are missing")
+    return options
 
 
 def plan(options, model, without):
@@ -66,6 +81,9 @@ def line(result):
 
 def main():
     options = arguments()
+    if options.time:
+        import fusion_times
+        return fusion_times.main(options)
     models, failed = {}, False
     for model in options.models:
         print(model.stem, flush=True)

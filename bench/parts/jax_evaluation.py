@@ -1,6 +1,6 @@
 """ONNX graphs in JAX: an implementation that shares nothing with Lemma, differentiated by JAX itself.
 
-It has the operators of models/training_models.py.
+It has the operators of models/training_models.py and models/memory_bound.py.
 """
 
 import jax
@@ -93,6 +93,21 @@ def gru(x, w, r, b, hidden_size, **_):
     return jnp.stack(outputs)[:, None], h[None]
 
 
+def split(x, parts, axis=0):
+    return tuple(jnp.split(x, parts, axis))
+
+
+def scatter_elements(x, indices, updates, axis=0, reduction=b"none"):
+    places = list(jnp.indices(updates.shape))
+    places[axis] = indices
+    target = x.at[tuple(places)]
+    return target.add(updates) if reduction == b"add" else target.set(updates)
+
+
+def reduce_sum(x, axes, keepdims=1):
+    return x.sum(axis=tuple(int(a) for a in np.asarray(axes)), keepdims=bool(keepdims))
+
+
 OPERATORS = {
     "Add": jnp.add, "Sub": jnp.subtract, "Mul": jnp.multiply, "Div": jnp.divide, "MatMul": jnp.matmul,
     "Relu": jax.nn.relu, "Tanh": jnp.tanh, "Sigmoid": jax.nn.sigmoid, "Erf": jax.scipy.special.erf,
@@ -106,6 +121,8 @@ OPERATORS = {
     "Flatten": lambda x, axis=1: x.reshape((int(np.prod(x.shape[:axis])), -1)),
     "Reshape": reshape, "Slice": slice_, "Transpose": lambda x, perm: x.transpose(perm),
     "Concat": lambda *x, axis: jnp.concatenate(x, axis), "Gather": lambda x, i, axis=0: jnp.take(x, i, axis),
+    "Split": split, "ScatterElements": scatter_elements, "ReduceSum": reduce_sum, "Sqrt": jnp.sqrt, "Exp": jnp.exp,
+    "LogSoftmax": lambda x, axis=-1: jax.nn.log_softmax(x, axis),
     "LayerNormalization": layer_norm, "BatchNormalization": batch_norm, "LSTM": lstm, "GRU": gru,
 }
 
@@ -119,7 +136,10 @@ def evaluate(model, values):
     values = {"": None, **weights_of(model), **values}
     for node in model.graph.node:
         operands = [values[name] for name in node.input if name]
-        results = OPERATORS[node.op_type](*operands, **attributes_of(node))
+        attributes = attributes_of(node)
+        if node.op_type == "Split":
+            attributes["parts"] = len(node.output)
+        results = OPERATORS[node.op_type](*operands, **attributes)
         for name, result in zip(node.output, results if isinstance(results, tuple) else (results,)):
             values[name] = result
     return values[model.graph.output[0].name]

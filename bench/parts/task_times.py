@@ -99,9 +99,9 @@ class OpenVino:
 
 def timed(runs, options, on_the_clock=False):
     """Seconds of each run by name, the runs taking turns. With one thread the clock leaves out the time in which other
-    programs had the processor, unless `on_the_clock`: it is that of this thread, and that of the process for OpenVINO,
-    which has a thread of its own."""
-    of_one = {name: time.process_time if name == "openvino" else time.thread_time for name in runs}
+    programs had the processor, unless `on_the_clock`: it is that of this thread, and that of the process for OpenVINO
+    and XLA, which have threads of their own."""
+    of_one = {name: time.process_time if name in ("openvino", "xla") else time.thread_time for name in runs}
     is_of_one = options.threads == 1 and not on_the_clock
     clocks = of_one if is_of_one else dict.fromkeys(runs, time.perf_counter)
     times = {name: [] for name in runs}

@@ -45,6 +45,26 @@ inline T multiply_add(T a, T b, T c) {
 #endif
 }
 
+/// a / b, where b is the same for many a: compilers compute what is made of b alone once. The product with 1 / b is corrected by
+/// what is left of a, which is exact for quotients that are not close to the least numbers: the result is then the nearest
+/// one, but for rare ones that lie almost in the middle of two, and an exact quotient is exact. Without an instruction for
+/// multiply_add a division.
+inline float quotient(float a, float b) {
+#if defined(__FMA__) && !defined(EXACT_FUNCTIONS) && !defined(__CUDACC__)
+  // The inverse of the least numbers is not finite.
+  const float scale = std::abs(b) < 0x1p-100F ? 0x1p64F : 1.0F;
+  const float divisor = b * scale, inverse = 1.0F / divisor;
+  const float scaled = a * scale, near = scaled * inverse;
+  const float rest = multiply_add(-near, divisor, scaled);
+  const float corrected = multiply_add(rest, inverse, near);
+  // Nothing is left of zeros, whose sign has to stay, and nothing that is a number of what is not finite: the difference is
+  // not even 0 there.
+  return __builtin_islessgreater(rest, rest - rest) ? corrected : near;
+#else
+  return a / b;
+#endif
+}
+
 /// a to the power of b. The exponents that models have most often are decided in front of a loop, where they are the same for
 /// all of it.
 template <typename T>
@@ -76,11 +96,6 @@ using lemma::lowering::functions::tan;
 using lemma::lowering::functions::tanh;
 #else
 
-/// 2 to the power of an integer between -126 and 127, which is given in the place of a float's exponent.
-inline float power_of_two(std::int32_t exponent) {
-  return std::bit_cast<float>(exponent + (127 << 23));
-}
-
 /// c[0] + c[1] x + c[2] x^2 + ...
 template <typename... More>
 inline float polynomial(float x, float first, More... more) {
@@ -93,21 +108,24 @@ inline float polynomial(float x, float first, More... more) {
 /// exp(x) 2^shift = 2^n exp(r), where |r| <= log(2) / 2.
 template <std::int32_t shift>
 inline float exp_times_power(float x) {
-  constexpr float rounder = 0x1.8p23F;  // adding it rounds to an integer, which the last bits are
-  const float shifted = multiply_add(x, 0x1.715476p0F, rounder), n = shifted - rounder;
+  // Adding it rounds to an integer: n + shift and twice the bias of exponents, which the last bits are.
+  constexpr float rounder = 0x1.8p23F + 254 + shift;
+  // Beyond 90 the result is infinite: 2^130 is, and what is left of x is no less than 0 there.
+  constexpr std::int32_t greatest = std::bit_cast<std::int32_t>(rounder + 130);
+  const auto bits = std::bit_cast<std::int32_t>(multiply_add(x, 0x1.715476p0F, rounder));
+  const std::int32_t shifted = bits < greatest ? bits : greatest;
+  const float n = std::bit_cast<float>(shifted) - rounder;
   const float r = multiply_add(n, -0x1.7f7d1cp-20F, multiply_add(n, -0x1.62e4p-1F, x));
   const float q =
       polynomial(r, 0.49999998F, 0.16666577F, 0.041666457F, 0.0083631812F, 0.0013933696F);
-  const float power = 1.0F + multiply_add(r * r, q, r);
+  const float above = multiply_add(r * r, q, r);
   // In two steps: the power of two alone may be too large or too small.
-  const auto exponent = static_cast<std::int32_t>(
-      (std::bit_cast<std::uint32_t>(shifted) + static_cast<std::uint32_t>(shift)) << 23U);
-  constexpr std::int32_t without_mantissa = -(1 << 23);
-  const std::int32_t half = (exponent >> 1) & without_mantissa;
-  const float inside = power * power_of_two(half) * power_of_two(exponent - half);
-  // NaN stays what it is.
-  const float result = x > 90.0F ? INFINITY : inside;
-  return x < -104.0F ? 0.0F : result;
+  const std::uint32_t both = static_cast<std::uint32_t>(shifted) << 23U;
+  constexpr std::uint32_t without_mantissa = 0xff800000U;
+  const std::uint32_t half = both >> 1U & without_mantissa;
+  const auto power = std::bit_cast<float>(half), rest = std::bit_cast<float>(both - half);
+  const float inside = multiply_add(above, power, power) * rest;
+  return x < -104.0F ? 0.0F : inside;
 }
 
 inline float exp(float x) { return exp_times_power<0>(x); }

@@ -73,6 +73,8 @@ class Machine {
       counters_[i].reset(new Counter[schedules[i].counter_count + 1]);
       units_[i].reset(new Counter[schedules[i].unit_count]);
       if (schedules[i].unit_count > most_units_) most_units_ = schedules[i].unit_count;
+      if (schedules[i].most_arguments > arguments_.size())
+        arguments_.resize(schedules[i].most_arguments);
     }
     if (std::thread::hardware_concurrency() < most_units_) spins_ = false;
   }
@@ -182,11 +184,10 @@ class Machine {
   }
 
   /// Of the only unit.
-  void run_all_steps(const Run& run) const {
+  void run_all_steps(const Run& run) {
     const Schedule& schedule = schedules_[run.number];
-    std::vector<void*> arguments(schedule.most_arguments);
     for (std::uint32_t i = schedule.first_step[0]; i < schedule.first_step[1]; ++i)
-      run_task(schedule, i, run, arguments);
+      run_task(schedule, i, run, arguments_);
   }
 
   static void run_task(const Schedule& schedule, std::uint32_t number, const Run& run,
@@ -309,6 +310,7 @@ class Machine {
   std::vector<std::unique_ptr<Counter[]>> counters_;  // by schedule
   std::vector<std::unique_ptr<Counter[]>> units_;     // by schedule: see try_step
   std::vector<std::uint64_t> runs_;                   // by schedule: how many have begun
+  std::vector<void*> arguments_;                      // of a task, where there is one unit
   std::uint32_t most_units_ = 1;
   bool spins_ = true;
   std::vector<std::thread> threads_;

@@ -165,6 +165,113 @@ template <std::int64_t lanes, std::int64_t step, typename V, typename T>
   }
 }
 
+// Conversions of many elements of f16 at once, by instructions where there are such. These keep some digits of NaN, which the
+// functions of half_precision.h do not: elements among which there is one are converted by those.
+
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__FMA__)
+#define CONVERTS_HALVES
+constexpr std::int64_t halves_at_once = 16;
+using HalvesInF32 = __m512;
+[[gnu::always_inline]] inline HalvesInF32 f32_at(const float* from) { return _mm512_loadu_ps(from); }
+[[gnu::always_inline]] inline void put_f32(float* to, HalvesInF32 values) {
+  _mm512_storeu_ps(to, values);
+}
+[[gnu::always_inline]] inline __m256i to_halves(HalvesInF32 values) {
+  return _mm512_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+[[gnu::always_inline]] inline HalvesInF32 from_halves(__m256i halves) {
+  return _mm512_cvtph_ps(halves);
+}
+[[gnu::always_inline]] inline __m256i halves_at(const F16* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+[[gnu::always_inline]] inline void put_halves(F16* to, __m256i halves) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
+}
+[[gnu::always_inline]] inline bool has_nan(HalvesInF32 values) {
+  return _mm512_cmp_ps_mask(values, values, _CMP_UNORD_Q) != 0;
+}
+#elif defined(__F16C__) && defined(__AVX__) && defined(__FMA__)
+#define CONVERTS_HALVES
+constexpr std::int64_t halves_at_once = 8;
+using HalvesInF32 = __m256;
+[[gnu::always_inline]] inline HalvesInF32 f32_at(const float* from) { return _mm256_loadu_ps(from); }
+[[gnu::always_inline]] inline void put_f32(float* to, HalvesInF32 values) {
+  _mm256_storeu_ps(to, values);
+}
+[[gnu::always_inline]] inline __m128i to_halves(HalvesInF32 values) {
+  return _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+[[gnu::always_inline]] inline HalvesInF32 from_halves(__m128i halves) {
+  return _mm256_cvtph_ps(halves);
+}
+[[gnu::always_inline]] inline __m128i halves_at(const F16* from) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+[[gnu::always_inline]] inline void put_halves(F16* to, __m128i halves) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), halves);
+}
+[[gnu::always_inline]] inline bool has_nan(HalvesInF32 values) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(values, values, _CMP_UNORD_Q)) != 0;
+}
+#endif
+
+template <typename To, typename From>
+[[maybe_unused, gnu::noinline]] void convert_one_by_one(To* __restrict to,
+                                                        const From* __restrict from,
+                                                        std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    if constexpr (std::is_same_v<To, From>)
+      to[i] = static_cast<float>(static_cast<F16>(from[i]));  // rounded
+    else
+      to[i] = static_cast<To>(from[i]);
+}
+
+/// So many elements of f16 become f32.
+template <std::int64_t count>
+[[maybe_unused, gnu::always_inline]] inline void widen(float* __restrict to,
+                                                       const F16* __restrict from) {
+  std::int64_t i = 0;
+#if defined(CONVERTS_HALVES)
+  for (; i + halves_at_once <= count; i += halves_at_once) {
+    const HalvesInF32 values = from_halves(halves_at(from + i));
+    put_f32(to + i, values);
+    if (__builtin_expect(has_nan(values), 0)) break;
+  }
+#endif
+  if (i < count) convert_one_by_one(to + i, from + i, count - i);
+}
+
+/// So many elements of f32 become f16.
+template <std::int64_t count>
+[[maybe_unused, gnu::always_inline]] inline void narrow(F16* __restrict to,
+                                                        const float* __restrict from) {
+  std::int64_t i = 0;
+#if defined(CONVERTS_HALVES)
+  for (; i + halves_at_once <= count; i += halves_at_once) {
+    const HalvesInF32 values = f32_at(from + i);
+    put_halves(to + i, to_halves(values));
+    if (__builtin_expect(has_nan(values), 0)) break;
+  }
+#endif
+  if (i < count) convert_one_by_one(to + i, from + i, count - i);
+}
+
+/// So many elements of f32 are rounded to values of f16.
+template <std::int64_t count>
+[[maybe_unused, gnu::always_inline]] inline void round_to_f16(float* __restrict to,
+                                                              const float* __restrict from) {
+  std::int64_t i = 0;
+#if defined(CONVERTS_HALVES)
+  for (; i + halves_at_once <= count; i += halves_at_once) {
+    const HalvesInF32 values = f32_at(from + i);
+    put_f32(to + i, from_halves(to_halves(values)));
+    if (__builtin_expect(has_nan(values), 0)) break;
+  }
+#endif
+  if (i < count) convert_one_by_one(to + i, from + i, count - i);
+}
+
 /// Elements of 16 bits become f32.
 template <std::int64_t lanes, std::int64_t step, typename V, typename Half>
 [[gnu::always_inline]] inline void load_halves(V& to, const Half* from) {
@@ -174,6 +281,12 @@ template <std::int64_t lanes, std::int64_t step, typename V, typename Half>
 }
 template <std::int64_t lanes, std::int64_t step, typename V>
 [[gnu::always_inline]] inline void load(V& to, const F16* from) {
+#if defined(CONVERTS_HALVES)
+  if constexpr (step == 1 && lanes == halves_at_once) {
+    to = from_halves(halves_at(from));
+    return;
+  }
+#endif
   load_halves<lanes, step>(to, from);
 }
 template <std::int64_t lanes, std::int64_t step, typename V>
@@ -476,6 +589,24 @@ template <std::int64_t lanes, typename T>
 }
 
 #define TURNS_IN_REGISTERS
+
+template <int first, typename V, int... lane>
+[[gnu::always_inline]] inline auto part_of(const V& all, std::integer_sequence<int, lane...>) {
+  return __builtin_shufflevector(all, all, (first + lane)...);
+}
+
+/// The greatest or the least of the elements, none of which is NaN.
+template <bool is_greatest, typename V>
+[[maybe_unused, gnu::always_inline]] inline auto extreme_of_vector(const V& all) {
+  constexpr int half = sizeof(V) / sizeof(all[0]) / 2;
+  constexpr auto places = std::make_integer_sequence<int, half>();
+  if constexpr (half == 1) {
+    return is_greatest ? (all[0] > all[1] ? all[0] : all[1]) : (all[0] < all[1] ? all[0] : all[1]);
+  } else {
+    const auto a = part_of<0>(all, places), b = part_of<half>(all, places);
+    return extreme_of_vector<is_greatest>(is_greatest ? (a > b ? a : b) : (a < b ? a : b));
+  }
+}
 #endif
 
 /// A square of elements is transposed: to[16 * row + lane] = from[row + lane * step]. The rows lie side by side.
@@ -507,6 +638,42 @@ template <std::int64_t count, typename T, typename Step>
       partial[i] = step(partial[i], partial[i + count / 2]);
     return combined_in_pairs<count / 2>(partial, step);
   }
+}
+
+/// The greater or the lesser one of two numbers, of which neither is NaN.
+template <bool is_greatest, typename T>
+[[maybe_unused, gnu::always_inline]] inline T extreme(T a, T b) {
+  return is_greatest ? (a > b ? a : b) : (a < b ? a : b);
+}
+
+/// One more number for a lane; `size` is the greatest without its sign, as an integer: that of NaN is greater than that of
+/// infinity.
+template <bool is_greatest>
+[[maybe_unused, gnu::always_inline]] inline void take_extreme(float& total, std::uint32_t& size,
+                                                              float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
+  size = size > bits ? size : bits;
+  total = extreme<is_greatest>(total, value);
+}
+
+/// The greatest or the least number of all lanes; NaN if there was one. Their count is a power of two.
+template <std::int64_t count, bool is_greatest>
+[[maybe_unused, gnu::always_inline]] inline float extreme_of_lanes(float* lanes,
+                                                                   std::uint32_t* sizes) {
+  std::uint32_t size = 0;
+  for (std::int64_t i = 0; i < count; ++i) size = size > sizes[i] ? size : sizes[i];
+  if (__builtin_expect(size > 0x7f800000U, 0)) return __builtin_nanf("");
+#if defined(__clang__) || __GNUC__ >= 12
+  if constexpr (count >= 16) {
+    Vector<float, 16> all = *reinterpret_cast<const Vector<float, 16>*>(lanes);
+    for (std::int64_t i = 16; i < count; i += 16) {
+      const Vector<float, 16> more = *reinterpret_cast<const Vector<float, 16>*>(lanes + i);
+      all = is_greatest ? (all > more ? all : more) : (all < more ? all : more);
+    }
+    return extreme_of_vector<is_greatest>(all);
+  }
+#endif
+  return combined_in_pairs<count>(lanes, extreme<is_greatest, float>);
 }
 
 template <std::int64_t lanes, typename T>
