@@ -5,7 +5,7 @@
 
 namespace lemma::plans::parts {
 
-extern const std::string_view rank_run_time;  // parts/rank_run_time.h
-extern const std::string_view main_source;    // parts/main.cpp
+extern const std::string_view rank_run_time;  // parts/rank_run_time.h.in
+extern const std::string_view main_source;    // parts/main.cpp.in
 
 }  // namespace lemma::plans::parts
