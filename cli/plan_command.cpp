@@ -19,8 +19,6 @@
 #include "plans/assignment/assignment_file.h"
 #include "plans/by_rank/ranked_program.h"
 #include "plans/clusters/cluster.h"
-#include "plans/lift/rank_models.h"
-#include "plans/lift/ranked_models.h"
 #include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
 #include "plans/planner/own_operators.h"
@@ -33,77 +31,6 @@
 #include "targets/data_files.h"
 
 namespace lemma {
-
-namespace {
-
-Result<plans::Mesh> mesh_of(const PlanArguments& arguments) {
-  if (!arguments.mesh.empty()) return plans::parse_mesh(arguments.mesh);
-  return plans::Mesh{{{"devices", static_cast<std::int64_t>(arguments.ranks.size())}}};
-}
-
-bool is_plan_file(const std::string& file) { return file.ends_with(".json"); }
-
-/// Places what a step of training gives of its state as the next step reads it.
-void keep_state(const Graph& single, plans::PlanChoice& choice) {
-  for (const NodeId id : single.inputs()) {
-    const Node& node = single.node(id);
-    const std::string next = single.input_name(node) + std::string(next_state);
-    const auto placed = choice.sources.find(node.output());
-    if (placed == choice.sources.end())
-      choice.outputs.erase(next);
-    else if (std::any_of(single.outputs().begin(), single.outputs().end(),
-                         [&](const GraphOutput& output) { return output.name == next; }))
-      choice.outputs[next] = placed->second;
-  }
-}
-
-Result<AnyProgram> program_of_plan(const std::string& file, const OnnxModel& single,
-                                   bool keeps_state) {
-  LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
-  if (plans::is_assignment(text)) {
-    LEMMA_ASSIGN_OR_RETURN(const plans::Assignment assignment,
-                           plans::read_assignment(text, single.graph, file));
-    LEMMA_ASSIGN_OR_RETURN(plans::RankedProgram ranked, plans::assigned(single.graph, assignment));
-    return AnyProgram{{}, std::move(ranked)};
-  }
-  LEMMA_ASSIGN_OR_RETURN(plans::PlanChoice choice, plans::read_plan(text, single.graph, file));
-  if (keeps_state) keep_state(single.graph, choice);
-  LEMMA_ASSIGN_OR_RETURN(plans::Program program, plans::partitioned(single.graph, choice));
-  return AnyProgram{std::move(program), {}};
-}
-
-}  // namespace
-
-Result<AnyProgram> program_of(const PlanArguments& arguments, const OnnxModel& single,
-                              const ImportOptions& reading) {
-  if (arguments.ranks.size() == 1 && is_plan_file(arguments.ranks[0])) {
-    if (!arguments.mesh.empty() || !arguments.placements.empty())
-      return bad_input("a plan says what --mesh and --place say: leave these out");
-    return program_of_plan(arguments.ranks[0], single, arguments.keeps_state);
-  }
-  LEMMA_ASSIGN_OR_RETURN(plans::Mesh mesh, mesh_of(arguments));
-  std::vector<OnnxModel> models;
-  for (const std::string& file : arguments.ranks) {
-    LEMMA_ASSIGN_OR_RETURN(OnnxModel model, import_model(file, reading));
-    models.push_back(std::move(model));
-  }
-  plans::RankModels ranks;
-  // One file is the program of all devices.
-  const bool is_common = models.size() == 1;
-  const auto count = static_cast<std::size_t>(mesh.device_count());
-  for (std::size_t rank = 0; rank < (is_common ? count : models.size()); ++rank)
-    ranks.models.push_back(&models[is_common ? 0 : rank]);
-  LEMMA_ASSIGN_OR_RETURN(ranks.placements,
-                         plans::parse_placements(arguments.placements, mesh, "--place"));
-  ranks.mesh = std::move(mesh);
-  AnyProgram result;
-  if (std::any_of(models.begin(), models.end(), plans::is_ranked)) {
-    LEMMA_ASSIGN_OR_RETURN(result.ranked, plans::lift_ranked(single, ranks));
-  } else {
-    LEMMA_ASSIGN_OR_RETURN(result.same, plans::lift(single, ranks));
-  }
-  return result;
-}
 
 namespace {
 
@@ -148,6 +75,8 @@ std::string claims_text(const plans::Relations& relations) {
   return text;
 }
 
+}  // namespace
+
 std::size_t proved_claims(const plans::Relations& relations) {
   std::size_t count = 0;
   for (const plans::AskedClaim& claim : relations.claims) count += claim.is_proved ? 1 : 0;
@@ -174,18 +103,6 @@ std::vector<std::string> verdict_lines(const plans::Verification& verification) 
   return lines;
 }
 
-}  // namespace
-
-void add_program_files(FilePlan& plan, const PlanArguments& arguments) {
-  read_model(plan, arguments.single);
-  for (const std::string& rank : arguments.ranks) {
-    if (is_plan_file(rank))
-      plan.reads(rank, "the plan");
-    else
-      read_model(plan, rank, "a rank's model");
-  }
-}
-
 namespace {
 
 Result<ExitCode> verify(const PlanArguments& arguments) {
@@ -194,11 +111,9 @@ Result<ExitCode> verify(const PlanArguments& arguments) {
   plan.writes(arguments.claims, "--claims");
   LEMMA_RETURN_IF_ERROR(plan.check());
   ImportOptions reading;
-  LEMMA_ASSIGN_OR_RETURN(const auto shapes, parse_shape_options(arguments.shapes));
-  ImportOptions reading_single;
-  reading_single.shapes = shapes;
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel single, import_model(arguments.single, reading_single));
-  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, single, reading));
+  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel single, import_model(arguments.single, reading));
+  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, single));
   const plans::Program& program = any.program();
   const plans::Verification verification = plans::verify(single.graph, program);
   if (!arguments.claims.empty())
@@ -214,28 +129,6 @@ Result<ExitCode> verify(const PlanArguments& arguments) {
   }
   return ExitCode::some_models_failed;
 }
-
-}  // namespace
-
-void add_program_options(CLI::App& command, PlanArguments& arguments) {
-  command.add_option("single", arguments.single, "ONNX file of the single-device model")
-      ->required();
-  command
-      .add_option("ranks", arguments.ranks,
-                  "ONNX file of each rank, in order, or one for all of them; or a plan (.json)")
-      ->required();
-  command.add_option("--mesh", arguments.mesh,
-                     "names and sizes of the axes of devices, as data=2,tensor=4; otherwise one "
-                     "axis with the ranks");
-  command.add_option("--place", arguments.placements,
-                     "how an input or output is placed where shapes do not tell, as NAME:0 or "
-                     "NAME:replicated,1 (may be repeated)");
-  command.add_option("--shape", arguments.shapes,
-                     "fix an input's sizes in the single-device model, NAME:1,3,224,224 (may be "
-                     "repeated)");
-}
-
-namespace {
 
 void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
   auto* command = plan_command.add_subcommand(
@@ -497,6 +390,8 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   command->require_subcommand(1);
   add_make(*command, exit_code);
   add_verify(*command, exit_code);
+  add_plan_export(*command, exit_code);
+  add_plan_emit(*command, exit_code);
   add_plan_run(*command, exit_code);
 }
 

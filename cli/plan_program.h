@@ -12,11 +12,13 @@
 #include "frontend_onnx/import.h"
 #include "plans/by_rank/ranked_program.h"
 #include "plans/program.h"
+#include "plans/relations/verification.h"
+#include "plans/sharded_models/sharded_plan.h"
 
 namespace lemma {
 
 struct PlanArguments {
-  std::string single, mesh, claims;
+  std::string single, mesh, claims, configuration;
   std::vector<std::string> ranks, placements, shapes;
   bool lists_values = false;
   /// Of a plan: what a step of training gives of its state is placed as it is read.
@@ -33,12 +35,25 @@ struct AnyProgram {
 
 void add_program_options(CLI::App& command, PlanArguments& arguments);
 void add_program_files(FilePlan& plan, const PlanArguments& arguments);
-Result<AnyProgram> program_of(const PlanArguments& arguments, const OnnxModel& single,
-                              const ImportOptions& reading);
+Result<AnyProgram> program_of(const PlanArguments& arguments, const OnnxModel& single);
+/// The program that a model's sharding specifications describe for a configuration (plans/sharded_models/sharded_plan.h).
+Result<AnyProgram> program_of_sharded(const OnnxModel& model, const std::string& configuration,
+                                      const OnnxModel& single, bool keeps_state = false);
+bool is_plan_file(const std::string& file);
+/// A plan of this graph, JSON of either kind.
+Result<plans::ShardedPlan> read_plan_file(const std::string& file, const Graph& graph);
+
+/// What is said of a verification, line by line.
+std::vector<std::string> verdict_lines(const plans::Verification& verification);
+std::size_t proved_claims(const plans::Relations& relations);
 
 /// An output that a step of training gives and the next one reads: "w.next" is the next "w" (docs/gradients.md).
 inline constexpr std::string_view next_state = ".next";
 
+/// `lemma plan emit`: a plan as a directory of source.
+void add_plan_emit(CLI::App& plan_command, ExitCode& exit_code);
+/// `lemma plan export`: a plan as a model with sharding specifications.
+void add_plan_export(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan run`: a program over many devices on random inputs, and whether it computes what one device computes.
 void add_plan_run(CLI::App& plan_command, ExitCode& exit_code);
 

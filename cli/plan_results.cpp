@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <span>
 
 #include "cli/error_line.h"
+#include "frontend_onnx/tensor_file.h"
+#include "interpreter/random.h"
 #include "report/table.h"
 
 namespace lemma {
@@ -33,10 +36,62 @@ double largest_difference(const interpreter::Tensor& expected, const interpreter
   return largest > 0 ? difference / largest : difference;
 }
 
+Result<std::vector<interpreter::NamedTensor>> given_inputs(const Graph& graph,
+                                                           const std::string& folder,
+                                                           std::uint64_t seed) {
+  std::vector<interpreter::NamedTensor> inputs;
+  for (const NodeId id : graph.inputs()) {
+    const Node& node = graph.node(id);
+    const TensorType& type = graph.type(node.output());
+    const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
+    const std::string& name = graph.input_name(node);
+    if (!sizes)
+      return bad_input(
+          fmt::format("input '{}' has sizes that are not known: fix them by --shape", name));
+    const auto file = std::filesystem::path(folder) / fmt::format("input_{}.pb", inputs.size());
+    std::error_code error;
+    if (!folder.empty() && std::filesystem::exists(file, error)) {
+      LEMMA_ASSIGN_OR_RETURN(const NamedConstant given, read_tensor_file(file));
+      const auto tensor = interpreter::Tensor::of(given.value);
+      if (tensor.data_type() != type.data_type || tensor.sizes() != *sizes)
+        return bad_input(fmt::format("{}: it has the type {}, and input '{}' has {}", file.string(),
+                                     text(given.value.type()), name, text(type)));
+      inputs.push_back({name, tensor});
+      continue;
+    }
+    inputs.push_back({name, interpreter::random_tensor(type.data_type, *sizes, seed,
+                                                       interpreter::stream_of(name))});
+  }
+  return inputs;
+}
+
+interpreter::Tensor copy_of(const interpreter::Tensor& tensor) {
+  auto copy = interpreter::Tensor::uninitialized(tensor.data_type(), tensor.sizes());
+  std::copy(tensor.bytes().begin(), tensor.bytes().end(), copy.writable_bytes().begin());
+  return copy;
+}
+
 plans::Group all_ranks(const plans::Communicator& communicator) {
   plans::Group all(communicator.size());
   std::iota(all.begin(), all.end(), 0U);
   return all;
+}
+
+Result<std::vector<std::string>> share_text(std::string own, plans::Communicator& communicator) {
+  const plans::Group all = all_ranks(communicator);
+  const std::uint64_t size = own.size();
+  std::vector<std::uint64_t> sizes(all.size());
+  LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, std::as_bytes(std::span(&size, 1)),
+                                                std::as_writable_bytes(std::span(sizes))));
+  const std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
+  own.resize(longest);
+  std::string texts(longest * all.size(), '\0');
+  LEMMA_RETURN_IF_ERROR(communicator.all_gather(all, std::as_bytes(std::span(own)),
+                                                std::as_writable_bytes(std::span(texts))));
+  std::vector<std::string> result;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    result.push_back(texts.substr(rank * longest, sizes[rank]));
+  return result;
 }
 
 Result<void> share_counts(RankResults& results, plans::Communicator& communicator) {
@@ -50,22 +105,26 @@ Result<void> share_counts(RankResults& results, plans::Communicator& communicato
   return {};
 }
 
+Result<void> check_sent(const RankResults& results, std::size_t rank,
+                        std::uint64_t planned_messages) {
+  if (results.bytes[rank] == results.planned_bytes[rank] &&
+      results.messages[rank] == planned_messages)
+    return {};
+  return internal_error(fmt::format("{} bytes were sent in {} messages, and {} in {} are planned",
+                                    results.bytes[rank], results.messages[rank],
+                                    results.planned_bytes[rank], planned_messages));
+}
+
 std::string exchanges_text(const RankResults& results) {
   using Align = Table::Align;
-  std::vector<std::string> columns = {"rank", "messages", "bytes sent"};
-  const bool is_planned = !results.planned_bytes.empty();
-  if (is_planned) columns.insert(columns.end(), {"as planned", "collectives"});
+  const std::vector<std::string> columns = {"rank", "messages", "bytes sent", "as planned",
+                                            "collectives"};
   Table table(columns, std::vector<Align>(columns.size(), Align::right));
-  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank) {
-    std::vector<std::string> row = {fmt::format("{}", rank),
-                                    fmt::format("{}", results.messages[rank]),
-                                    fmt::format("{}", results.bytes[rank])};
-    if (is_planned) {
-      row.push_back(fmt::format("{}", results.planned_bytes[rank]));
-      row.push_back(fmt::format("{}", results.collectives[rank]));
-    }
-    table.add(std::move(row));
-  }
+  for (std::size_t rank = 0; rank < results.outputs.size(); ++rank)
+    table.add({fmt::format("{}", rank), fmt::format("{}", results.messages[rank]),
+               fmt::format("{}", results.bytes[rank]),
+               fmt::format("{}", results.planned_bytes[rank]),
+               fmt::format("{}", results.collectives[rank])});
   return table.text();
 }
 

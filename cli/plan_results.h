@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "cli/rank_job.h"
+#include "interpreter/run.h"
 #include "interpreter/tensor.h"
+#include "ir/graph.h"
 #include "plans/on_ranks/communicator.h"
 #include "plans/on_ranks/mpi_ranks.h"
 #include "plans/on_ranks/thread_ranks.h"
@@ -16,7 +18,7 @@
 
 namespace lemma {
 
-/// What the ranks have computed and sent, by rank. Planned bytes and collectives are empty where nothing says them.
+/// What the ranks have computed and sent, by rank.
 struct RankResults {
   std::vector<std::vector<interpreter::Tensor>> outputs;
   std::vector<std::uint64_t> bytes, messages, planned_bytes, collectives;
@@ -36,9 +38,21 @@ double largest_element(const interpreter::Tensor& tensor);
 double largest_difference(const interpreter::Tensor& expected, const interpreter::Tensor& actual,
                           double least_scale = 0);
 
+/// The inputs of a graph, by name: from files input_0.pb, input_1.pb, ... of the folder, and drawn where there is none.
+Result<std::vector<interpreter::NamedTensor>> given_inputs(const Graph& graph,
+                                                           const std::string& folder,
+                                                           std::uint64_t seed);
+/// A tensor with memory of its own.
+interpreter::Tensor copy_of(const interpreter::Tensor& tensor);
+
 plans::Group all_ranks(const plans::Communicator& communicator);
+/// Gives all the texts of all ranks, by rank.
+Result<std::vector<std::string>> share_text(std::string own, plans::Communicator& communicator);
 /// Gives all what each has sent.
 Result<void> share_counts(RankResults& results, plans::Communicator& communicator);
+/// An error where a rank has sent something else than is planned.
+Result<void> check_sent(const RankResults& results, std::size_t rank,
+                        std::uint64_t planned_messages);
 /// A row for each rank.
 std::string exchanges_text(const RankResults& results);
 /// What a process says of an error, and its exit code.

@@ -14,8 +14,6 @@
 #include "cli/plan_results.h"
 #include "cli/rank_job.h"
 #include "cli/ranked_plan_run.h"
-#include "frontend_onnx/tensor_file.h"
-#include "interpreter/random.h"
 #include "interpreter/run.h"
 #include "plans/exchanges/exchanges.h"
 #include "plans/on_ranks/rank_program.h"
@@ -46,36 +44,6 @@ struct RunPlanArguments : PlanArguments {
 struct PassedOn {
   std::size_t output = 0, input = 0;
 };
-
-/// The inputs of the model, by name: from files input_0.pb, input_1.pb, ..., and drawn where there is none.
-Result<std::vector<NamedTensor>> given_inputs(const Graph& graph,
-                                              const RunPlanArguments& arguments) {
-  std::vector<NamedTensor> inputs;
-  for (const NodeId id : graph.inputs()) {
-    const Node& node = graph.node(id);
-    const TensorType& type = graph.type(node.output());
-    const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
-    const std::string& name = graph.input_name(node);
-    if (!sizes)
-      return bad_input(
-          fmt::format("input '{}' has sizes that are not known: fix them by --shape", name));
-    const auto file =
-        std::filesystem::path(arguments.inputs) / fmt::format("input_{}.pb", inputs.size());
-    std::error_code error;
-    if (!arguments.inputs.empty() && std::filesystem::exists(file, error)) {
-      LEMMA_ASSIGN_OR_RETURN(const NamedConstant given, read_tensor_file(file));
-      const Tensor tensor = Tensor::of(given.value);
-      if (tensor.data_type() != type.data_type || tensor.sizes() != *sizes)
-        return bad_input(fmt::format("{}: it has the type {}, and input '{}' has {}", file.string(),
-                                     text(given.value.type()), name, text(type)));
-      inputs.push_back({name, tensor});
-      continue;
-    }
-    inputs.push_back({name, interpreter::random_tensor(type.data_type, *sizes, arguments.seed,
-                                                       interpreter::stream_of(name))});
-  }
-  return inputs;
-}
 
 /// What a rank has of the inputs and weights.
 Result<std::vector<Tensor>> inputs_of_rank(const Graph& single, const plans::Program& program,
@@ -127,13 +95,6 @@ std::vector<PassedOn> passed_on(const Graph& single) {
       if (single.outputs()[k].name == next) result.push_back({k, i});
   }
   return result;
-}
-
-/// A tensor with memory of its own.
-Tensor copy_of(const Tensor& tensor) {
-  Tensor copy = Tensor::uninitialized(tensor.data_type(), tensor.sizes());
-  std::copy(tensor.bytes().begin(), tensor.bytes().end(), copy.writable_bytes().begin());
-  return copy;
 }
 
 class PlanRun {
@@ -194,17 +155,12 @@ class PlanRun {
   }
 
  private:
-  /// Programs that several ranks have are compiled once: by the first one.
   Result<plans::StageEngine> engine_of(const plans::RankProgram& rank_program,
                                        plans::Communicator& communicator) {
     if (arguments_.engine == engine_names.front()) return plans::interpreter_engine(1);
-    const bool is_first = communicator.rank() == 0;
-    if (!is_first) LEMMA_RETURN_IF_ERROR(plans::meet(communicator));
-    LEMMA_ASSIGN_OR_RETURN(plans::StagePrograms programs, plans::stage_programs(rank_program));
-    if (is_first) {
-      results_.interpreted = std::move(programs.interpreted);
-      LEMMA_RETURN_IF_ERROR(plans::meet(communicator));
-    }
+    LEMMA_ASSIGN_OR_RETURN(plans::StagePrograms programs,
+                           plans::stage_programs(plans::stage_graphs(rank_program), communicator));
+    if (communicator.rank() == 0) results_.interpreted = std::move(programs.interpreted);
     return std::move(programs.engine);
   }
 
@@ -233,13 +189,7 @@ class PlanRun {
     const plans::Traffic planned = plans::planned_traffic(rank_program, rank);
     results_.planned_bytes[rank] = planned.bytes * arguments_.steps;
     results_.collectives[rank] = planned.collectives * arguments_.steps;
-    if (results_.bytes[rank] == results_.planned_bytes[rank] &&
-        results_.messages[rank] == planned.messages * arguments_.steps)
-      return {};
-    return internal_error(fmt::format("{} bytes were sent in {} messages, and {} in {} are planned",
-                                      results_.bytes[rank], results_.messages[rank],
-                                      results_.planned_bytes[rank],
-                                      planned.messages * arguments_.steps));
+    return check_sent(results_, rank, planned.messages * arguments_.steps);
   }
 
   const Graph& single_;
@@ -322,7 +272,6 @@ void print_json(const plans::Program& program, const RunPlanArguments& arguments
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), steps = ranks;
   for (std::size_t rank = 0; rank < results.outputs.size(); ++rank) {
     ranks.push_back({{"messages", results.messages[rank]}, {"bytes", results.bytes[rank]}});
-    if (results.planned_bytes.empty()) continue;
     ranks.back()["planned_bytes"] = results.planned_bytes[rank];
     ranks.back()["collectives"] = results.collectives[rank];
   }
@@ -349,18 +298,23 @@ ExitCode exit_code_of(double difference) {
 Result<ExitCode> run_own_operators(const Graph& single, const plans::RankedProgram& program,
                                    const std::vector<NamedTensor>& inputs,
                                    const RunPlanArguments& arguments) {
-  const RunPlanArguments usual;
-  if (arguments.engine != usual.engine || arguments.exchange != usual.exchange ||
-      arguments.steps != usual.steps)
-    return unsupported(
-        "--engine, --exchange and --steps are for programs that are the same on all ranks");
-  LEMMA_ASSIGN_OR_RETURN(const RankedRunResult ran, run_ranked(single, program, inputs));
+  LEMMA_ASSIGN_OR_RETURN(
+      const RankResults results,
+      run_ranked(single, program, inputs,
+                 {arguments.engine != engine_names.front(), arguments.exchange, arguments.steps}));
   if (!speaks_for_all()) return ExitCode::done;
+  LEMMA_ASSIGN_OR_RETURN(const auto expected, on_one_device(single, inputs, arguments.steps));
+  double difference = 0;
+  for (std::size_t i = 0; i < program.program.outputs.size(); ++i)
+    for (std::size_t k = 0; k < single.outputs().size(); ++k)
+      if (single.outputs()[k].name == program.program.outputs[i].name)
+        difference = std::max(difference, largest_difference(expected[k], results.outputs[0][i]));
+  print_notes(results.interpreted);
   if (arguments.json)
-    print_json(program.program, arguments, ran.results, ran.difference);
+    print_json(program.program, arguments, results, difference);
   else
-    print_text(program.program, arguments, ran.results, ran.difference);
-  return exit_code_of(ran.difference);
+    print_text(program.program, arguments, results, difference);
+  return exit_code_of(difference);
 }
 
 Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
@@ -373,8 +327,9 @@ Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
   PlanArguments asked = arguments;
   asked.keeps_state = arguments.steps > 1;
-  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(asked, model, {}));
-  LEMMA_ASSIGN_OR_RETURN(const auto inputs, given_inputs(model.graph, arguments));
+  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(asked, model));
+  LEMMA_ASSIGN_OR_RETURN(const auto inputs,
+                         given_inputs(model.graph, arguments.inputs, arguments.seed));
   if (any.ranked) return run_own_operators(model.graph, *any.ranked, inputs, arguments);
   const plans::Program& program = any.same;
   std::vector<PassedOn> state;

@@ -1,6 +1,8 @@
 #pragma once
 // Running a program in which each rank has operators of its own.
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cli/plan_results.h"
@@ -9,14 +11,16 @@
 
 namespace lemma {
 
-/// What the ranks sent, and the largest difference of the outputs from those of one device.
-struct RankedRunResult {
-  RankResults results;
-  double difference = 0;
+struct RankedRunOptions {
+  bool has_task_programs = false;
+  std::string exchange;  // one of plans::exchange_names()
+  std::uint64_t steps = 1;
 };
 
-/// For inputs of the single-device graph by name.
-Result<RankedRunResult> run_ranked(const Graph& single, const plans::RankedProgram& program,
-                                   const std::vector<interpreter::NamedTensor>& inputs);
+/// For inputs of the single-device graph by name. The outputs of the first rank are those of the program, whole; the others
+/// have none.
+Result<RankResults> run_ranked(const Graph& single, const plans::RankedProgram& program,
+                               const std::vector<interpreter::NamedTensor>& inputs,
+                               const RankedRunOptions& options);
 
 }  // namespace lemma

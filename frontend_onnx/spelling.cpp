@@ -51,6 +51,10 @@ class Speller {
 
 }  // namespace
 
+bool needs_spelling(const OnnxModel& model, std::string_view runtime) {
+  return Speller(model.envelope.operator_set(), runtime).has_work(model.graph);
+}
+
 Result<OnnxModel> spelled(const OnnxModel& model, std::string_view runtime) {
   constexpr int limit =
       32;  // spellings are of simpler operators; it only stops a cycle among records

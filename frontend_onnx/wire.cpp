@@ -175,7 +175,10 @@ Result<WireField> WireReader::item() {
   if (tag > 0xffffffffU || field.number == 0) return damaged();
   std::uint64_t length = 0;
   switch (field.type) {
-    case varint_type: LEMMA_RETURN_IF_ERROR(varint()); break;
+    case varint_type: {
+      LEMMA_ASSIGN_OR_RETURN(field.value, varint());
+      break;
+    }
     case fixed64_type: length = 8; break;
     case fixed32_type: length = 4; break;
     case bytes_type: {
@@ -190,6 +193,20 @@ Result<WireField> WireReader::item() {
   field.content = rest_.substr(0, length);
   rest_.remove_prefix(length);
   return field;
+}
+
+Result<std::vector<std::int64_t>> WireReader::integers(const WireField& field) {
+  std::vector<std::int64_t> result;
+  if (field.type == varint_type) {
+    result.push_back(static_cast<std::int64_t>(field.value));
+    return result;
+  }
+  if (field.type != bytes_type) return damaged();
+  for (WireReader packed(field.content); !packed.done();) {
+    LEMMA_ASSIGN_OR_RETURN(const std::uint64_t value, packed.varint());
+    result.push_back(static_cast<std::int64_t>(value));
+  }
+  return result;
 }
 
 Result<std::string> only_fields(std::string_view bytes, std::span<const std::uint32_t> numbers) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "frontend_onnx/rope.h"
@@ -28,6 +29,7 @@ struct WireField {
   std::uint32_t number = 0;
   std::uint32_t type = 0;
   std::string_view content;  // of a length-delimited field
+  std::uint64_t value = 0;   // of a varint field
   std::string_view whole;    // tag, length and content
 };
 
@@ -36,6 +38,8 @@ class WireReader {
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
   bool done() const { return rest_.empty(); }
   Result<WireField> next();
+  /// The integers in one field of a repeated one, which may be packed. An error: it has something else.
+  static Result<std::vector<std::int64_t>> integers(const WireField& field);
 
  private:
   /// A field, or one end of a group.

@@ -349,6 +349,8 @@ Result<void> ProgramBuilder::build_all(const std::vector<fs::path>& folders,
                                        const std::function<bool()>& is_over,
                                        std::size_t at_a_time) const {
   at_a_time = compilers_for(at_a_time);
+  // Sources of a program are compiled apart only where there are fewer programs than compilers: each reads all headers again.
+  const std::size_t compilers_of_each = folders.size() < at_a_time ? at_a_time : 1;
   std::vector<StagedEntry> staged;
   std::vector<std::pair<fs::path, fs::path>> products;  // where they are made, and their places
   CompilerCalls calls;
@@ -359,7 +361,7 @@ Result<void> ProgramBuilder::build_all(const std::vector<fs::path>& folders,
     LEMMA_ASSIGN_OR_RETURN(StagedEntry entry, StagedEntry::directory(folder));
     staged.push_back(std::move(entry));
     const fs::path partial = fs::absolute(staged.back().path()) / product_;
-    append(calls, compilations(folder, built_names.name, partial, at_a_time));
+    append(calls, compilations(folder, built_names.name, partial, compilers_of_each));
     products.emplace_back(partial, std::move(built));
   }
   LEMMA_RETURN_IF_ERROR(run_compilers(calls, is_over, at_a_time));

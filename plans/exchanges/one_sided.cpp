@@ -1,5 +1,6 @@
 #include "plans/exchanges/one_sided.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -18,6 +19,16 @@ struct Channel {
   std::size_t bytes = 0;
 };
 
+/// Of one message in each step: a place in the receiver's memory.
+struct MessagePlace {
+  RegisteredWindow* window = nullptr;
+  std::size_t begin = 0, bytes = 0;  // of two steps in turn
+  std::size_t flag = 0;
+  std::size_t receiver = 0;  // its place in the pair
+};
+
+std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
 class OneSided : public ByParts {
  public:
   explicit OneSided(Communicator& base) : ByParts(base) {}
@@ -35,6 +46,57 @@ class OneSided : public ByParts {
     for (auto& [group, channels] : channels_) channels.next = 0;
     for (const std::size_t other : all_)
       if (other != rank()) LEMMA_RETURN_IF_ERROR(steps_->signal(other, rank(), step_));
+    return {};
+  }
+
+  /// Each two ranks have memory for all messages between them. Pairs are opened in one order, so that no two wait for each other.
+  Result<void> open_channels(std::span<const MessageChannel> channels) override {
+    std::map<Group, std::vector<const MessageChannel*>> pairs;
+    for (const MessageChannel& channel : channels)
+      pairs[{std::min(channel.from, channel.to), std::max(channel.from, channel.to)}].push_back(
+          &channel);
+    for (const auto& [pair, between] : pairs) {
+      if (place_in(pair, rank()) == pair.size()) continue;
+      std::vector<std::size_t> ends(pair.size(), 0);  // of the memory, by place
+      std::vector<MessagePlace> places;
+      for (const MessageChannel* channel : between) {
+        const std::size_t receiver = place_in(pair, channel->to);
+        places.push_back({nullptr, ends[receiver], channel->bytes, places.size(), receiver});
+        ends[receiver] += steps_in_turn * aligned(channel->bytes);
+      }
+      LEMMA_ASSIGN_OR_RETURN(RegisteredWindow* const window,
+                             windows()->open(pair, ends[place_in(pair, rank())], between.size()));
+      for (std::size_t i = 0; i < between.size(); ++i) {
+        places[i].window = window;
+        messages_[between[i]->number] = places[i];
+      }
+    }
+    return {};
+  }
+
+  Result<void> send(std::size_t to, std::uint32_t channel,
+                    std::span<const std::byte> sent) override {
+    const auto known = messages_.find(channel);
+    if (known == messages_.end()) return ByParts::send(to, channel, sent);
+    const MessagePlace& place = known->second;
+    if (place.bytes != sent.size())
+      return internal_error("a message has another size than was said before");
+    count(1, sent.size());
+    // There is memory for two steps: the receiver may still be in the one before.
+    LEMMA_RETURN_IF_ERROR(steps_->wait(to, step_ - 1));
+    LEMMA_RETURN_IF_ERROR(place.window->put(place.receiver, at_step(place), sent));
+    return place.window->signal(place.receiver, place.flag, step_);
+  }
+
+  Result<void> receive(std::size_t from, std::uint32_t channel,
+                       std::span<std::byte> received) override {
+    const auto known = messages_.find(channel);
+    if (known == messages_.end()) return ByParts::receive(from, channel, received);
+    const MessagePlace& place = known->second;
+    if (place.bytes != received.size())
+      return internal_error("a message has another size than its receiver expects");
+    LEMMA_RETURN_IF_ERROR(place.window->wait(place.flag, step_));
+    keep(place.window->own().subspan(at_step(place), place.bytes), received);
     return {};
   }
 
@@ -67,8 +129,9 @@ class OneSided : public ByParts {
     std::size_t next = 0;
   };
 
-  static std::size_t stride(const Channel& channel) {
-    return (channel.bytes + alignment - 1) / alignment * alignment;
+  static std::size_t stride(const Channel& channel) { return aligned(channel.bytes); }
+  std::size_t at_step(const MessagePlace& place) const {
+    return place.begin + step_ % steps_in_turn * aligned(place.bytes);
   }
   std::size_t place_of_step(const Channel& channel) const {
     return step_ % steps_in_turn * stride(channel);
@@ -127,6 +190,7 @@ class OneSided : public ByParts {
   RegisteredWindow* steps_ = nullptr;  // the step that each rank has begun, as flags
   std::uint64_t step_ = 0;
   std::map<Group, Channels> channels_;
+  std::map<std::uint32_t, MessagePlace> messages_;  // by number of the channel
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -130,7 +131,11 @@ Result<Socket> connected(const Address& address) {
   return socket;
 }
 
+/// What is asked for: a tensor of the exchanges of two ranks, or of a channel, by number.
 std::string request_of(std::uint64_t number) { return fmt::format("receive {}", number); }
+std::string request_of(std::uint32_t channel, std::uint64_t number) {
+  return fmt::format("receive {} of channel {}", number, channel);
+}
 
 Constant as_bytes(std::span<const std::byte> bytes) {
   return *Constant::create({DataType::u8, Shape{static_cast<std::int64_t>(bytes.size())}}, nullptr,
@@ -151,17 +156,26 @@ class Server {
     thread_.join();
   }
 
+  /// The bytes stay until they are taken.
   void offer(std::span<const std::byte> bytes) {
     const std::lock_guard lock(mutex_);
-    offered_ = bytes;
-    ++count_;
+    latest_ = request_of(++count_);
+    offers_[latest_].bytes = bytes;
     changed_.notify_all();
   }
-  /// Waits until the other rank has it.
+  /// Waits until the other rank has what was offered last.
   bool is_taken() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return taken_ == count_ || is_ended_; });
-    return taken_ == count_;
+    changed_.wait(lock, [&] { return !offers_.contains(latest_) || is_ended_; });
+    return !offers_.contains(latest_);
+  }
+  /// Offers a copy, and does not wait for it.
+  void post(std::uint32_t channel, std::span<const std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    Offer& offer = offers_[request_of(channel, ++posted_[channel])];
+    offer.copy.assign(bytes.begin(), bytes.end());
+    offer.bytes = offer.copy;
+    changed_.notify_all();
   }
 
  private:
@@ -169,13 +183,14 @@ class Server {
     std::string request;
     while (socket_.receive(request)) {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return count_ > taken_ || is_ended_; });
-      if (is_ended_ || request != request_of(count_)) break;
-      const std::span<const std::byte> bytes = offered_;
+      changed_.wait(lock, [&] { return offers_.contains(request) || is_ended_; });
+      const auto offer = offers_.find(request);
+      if (offer == offers_.end()) break;
+      const std::span<const std::byte> bytes = offer->second.bytes;
       lock.unlock();
       if (!socket_.send(serialize_tensor(request, as_bytes(bytes)))) break;
       lock.lock();
-      ++taken_;
+      offers_.erase(request);
       changed_.notify_all();
     }
     const std::lock_guard lock(mutex_);
@@ -183,11 +198,18 @@ class Server {
     changed_.notify_all();
   }
 
+  struct Offer {
+    std::span<const std::byte> bytes;
+    std::vector<std::byte> copy;  // of a message
+  };
+
   Socket socket_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::span<const std::byte> offered_;
-  std::uint64_t count_ = 0, taken_ = 0;
+  std::map<std::string, Offer> offers_;  // by request
+  std::string latest_;
+  std::uint64_t count_ = 0;
+  std::map<std::uint32_t, std::uint64_t> posted_;  // by channel
   bool is_ended_ = false;
   std::thread thread_;
 };
@@ -196,6 +218,7 @@ class Server {
 struct Link {
   Socket calls;
   std::uint64_t count = 0;
+  std::map<std::uint32_t, std::uint64_t> received;  // messages, by channel
   std::unique_ptr<Server> server;
 };
 
@@ -237,9 +260,24 @@ class RemoteCalls : public ByParts {
       count(1, sent.size());
       links_[to].server->offer(sent);
     }
-    if (from < size()) LEMMA_RETURN_IF_ERROR(call(from, received));
+    if (from < size())
+      LEMMA_RETURN_IF_ERROR(call(from, request_of(++links_[from].count), received));
     if (to < size() && !links_[to].server->is_taken()) return base().left();
     return {};
+  }
+
+  Result<void> send(std::size_t to, std::uint32_t channel,
+                    std::span<const std::byte> sent) override {
+    if (to == rank()) return ByParts::send(to, channel, sent);
+    count(1, sent.size());
+    links_[to].server->post(channel, sent);
+    return {};
+  }
+
+  Result<void> receive(std::size_t from, std::uint32_t channel,
+                       std::span<std::byte> received) override {
+    if (from == rank()) return ByParts::receive(from, channel, received);
+    return call(from, request_of(channel, ++links_[from].received[channel]), received);
   }
 
  private:
@@ -253,18 +291,18 @@ class RemoteCalls : public ByParts {
         links_[group[place]].server->offer(sent_to(place));
     for (std::size_t place = 0; place < group.size(); ++place)
       if (group[place] != rank())
-        LEMMA_RETURN_IF_ERROR(call(group[place], received.subspan(place * part, part)));
+        LEMMA_RETURN_IF_ERROR(call(group[place], request_of(++links_[group[place]].count),
+                                   received.subspan(place * part, part)));
     for (const std::size_t other : group)
       if (other != rank() && !links_[other].server->is_taken()) return base().left();
     return {};
   }
 
-  /// Asks a rank for the next tensor.
-  Result<void> call(std::size_t other, std::span<std::byte> received) {
-    Link& link = links_[other];
+  /// Asks a rank for a tensor.
+  Result<void> call(std::size_t other, const std::string& request, std::span<std::byte> received) {
+    const Link& link = links_[other];
     std::string answer;
-    if (!link.calls.send(request_of(++link.count)) || !link.calls.receive(answer))
-      return base().left();
+    if (!link.calls.send(request) || !link.calls.receive(answer)) return base().left();
     LEMMA_ASSIGN_OR_RETURN(const Constant tensor, parse_tensor(answer));
     if (tensor.bytes().size() != received.size())
       return internal_error("a remote call was answered with another size");

@@ -16,6 +16,12 @@
 
 namespace lemma::plans {
 
+/// What goes from one rank to another in each step: messages of so many bytes.
+struct MessageChannel {
+  std::uint32_t number = 0;
+  std::size_t from = 0, to = 0, bytes = 0;
+};
+
 class Communicator {
  public:
   Communicator() = default;
@@ -37,6 +43,8 @@ class Communicator {
   virtual Result<void> shift(const Group& group, std::size_t to, std::size_t from,
                              std::span<const std::byte> sent, std::span<std::byte> received) = 0;
 
+  /// Says before the first step which messages will be sent. All ranks say the same.
+  virtual Result<void> open_channels(std::span<const MessageChannel> /*channels*/) { return {}; }
   /// Gives a copy of the bytes to one rank, and does not wait for it. Messages with the same channel from one rank to another
   /// arrive in the order in which they were sent.
   virtual Result<void> send(std::size_t to, std::uint32_t channel,

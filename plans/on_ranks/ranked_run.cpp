@@ -4,7 +4,9 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "ir/data_type.h"
 #include "ir/rebuild.h"
 
 namespace lemma::plans {
@@ -174,6 +176,15 @@ void put(Tensor& whole, const Tensor& part, const Window& window) {
   }
 }
 
+Result<Tensor> received_tensor(const TensorType& type, std::size_t from, std::uint32_t channel,
+                               Communicator& communicator) {
+  const auto sizes = constant_sizes(*type.shape);
+  if (!sizes) return unsupported("a message of a tensor of unknown size");
+  Tensor received = Tensor::uninitialized(type.data_type, *sizes);
+  LEMMA_RETURN_IF_ERROR(communicator.receive(from, channel, received.writable_bytes()));
+  return received;
+}
+
 /// A message or an exchange of a rank.
 Result<void> communicate(const RankedProgram& program, const Step& step, RankValueMap& values,
                          Communicator& communicator) {
@@ -192,13 +203,27 @@ Result<void> communicate(const RankedProgram& program, const Step& step, RankVal
   const auto channel = static_cast<std::uint32_t>(step.number);
   if (step.kind == StepKind::send)
     return communicator.send(transfer.to, channel, values.at(transfer.value).bytes());
-  const TensorType& type = graph.type(transfer.value);
-  const auto sizes = constant_sizes(*type.shape);
-  if (!sizes) return unsupported("a message of a tensor of unknown size");
-  Tensor received = Tensor::uninitialized(type.data_type, *sizes);
-  LEMMA_RETURN_IF_ERROR(communicator.receive(transfer.from, channel, received.writable_bytes()));
+  LEMMA_ASSIGN_OR_RETURN(Tensor received, received_tensor(graph.type(transfer.value), transfer.from,
+                                                          channel, communicator));
   values.insert_or_assign(transfer.value, std::move(received));
   return {};
+}
+
+/// What a rank does behind a stage, for what is told when it ends there.
+std::string described(const RankedProgram& program, const Step& step) {
+  if (step.kind == StepKind::exchange) {
+    const GroupExchange& exchange = program.exchanges[step.number];
+    return fmt::format("{} of ranks {}", exchange.op, fmt::join(exchange.ranks, ", "));
+  }
+  const Transfer& transfer = program.transfers[step.number];
+  return step.kind == StepKind::send
+             ? fmt::format("Send on channel '{}' to rank {}", transfer.channel, transfer.to)
+             : fmt::format("Recv on channel '{}' from rank {}", transfer.channel, transfer.from);
+}
+
+std::size_t byte_count(const TensorType& type) {
+  const auto sizes = *constant_sizes(*type.shape);
+  return byte_size(type.data_type) * static_cast<std::size_t>(interpreter::element_count(sizes));
 }
 
 }  // namespace
@@ -236,9 +261,11 @@ Result<RankValueMap> source_tensors(const Graph& single, const RankedProgram& pr
 Result<std::vector<Tensor>> run_stages(const RankedProgram& program,
                                        const std::vector<RankStage>& stages, RankValueMap values,
                                        const StageEngine& engine, Communicator& communicator) {
+  LEMMA_RETURN_IF_ERROR(communicator.begin_step());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const RankStage& stage = stages[i];
     if (!stage.outputs.empty()) {
+      communicator.enter(fmt::format("stage {}", i + 1));
       std::vector<NamedTensor> given;
       for (const ValueId input : stage.inputs)
         given.push_back({stage_name_of(input), values.at(input)});
@@ -246,13 +273,91 @@ Result<std::vector<Tensor>> run_stages(const RankedProgram& program,
       for (std::size_t k = 0; k < results.size(); ++k)
         values.insert_or_assign(stage.outputs[k], std::move(results[k]));
     }
-    if (stage.then) LEMMA_RETURN_IF_ERROR(communicate(program, *stage.then, values, communicator));
+    if (stage.then) {
+      communicator.enter(fmt::format("{} behind stage {}", described(program, *stage.then), i + 1));
+      LEMMA_RETURN_IF_ERROR(communicate(program, *stage.then, values, communicator));
+    }
     for (const ValueId value : stage.last_used) values.erase(value);
   }
   std::vector<Tensor> outputs;
   for (const RankOutput& output : program.outputs)
     if (output.rank == communicator.rank()) outputs.push_back(values.at(output.value));
   return outputs;
+}
+
+std::vector<MessageChannel> message_channels(const RankedProgram& program) {
+  std::vector<MessageChannel> result;
+  for (const Transfer& transfer : program.transfers)
+    result.push_back({static_cast<std::uint32_t>(result.size()), transfer.from, transfer.to,
+                      byte_count(program.program.graph.type(transfer.value))});
+  return result;
+}
+
+Result<std::vector<PassedValue>> passed_values(const Graph& single, const RankedProgram& program,
+                                               std::string_view next) {
+  std::vector<PassedValue> result;
+  auto channel = static_cast<std::uint32_t>(program.transfers.size());
+  for (std::size_t rank = 0; rank < program.rank_count(); ++rank)
+    for (const RankSource& source : program.sources[rank]) {
+      const Node& node = single.node(single.producer(source.single));
+      if (node.kind != NodeKind::input) continue;
+      const std::string name = single.input_name(node) + std::string(next);
+      std::optional<std::size_t> giver;
+      bool is_state = false;
+      for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+        const RankOutput& output = program.outputs[i];
+        if (output.name != name) continue;
+        is_state = true;
+        if (output.window == source.window && (!giver || output.rank == rank)) giver = i;
+      }
+      if (is_state && !giver)
+        return bad_input(fmt::format(
+            "output '{}' is placed otherwise than input '{}' of rank {}, and cannot be handed to "
+            "the next step",
+            name, single.input_name(node), rank));
+      if (giver) result.push_back({*giver, rank, source.value, channel++});
+    }
+  return result;
+}
+
+std::vector<MessageChannel> passed_channels(const RankedProgram& program,
+                                            std::span<const PassedValue> passed) {
+  std::vector<MessageChannel> result;
+  for (const PassedValue& value : passed) {
+    const std::size_t from = program.outputs[value.output].rank;
+    if (from != value.rank)
+      result.push_back(
+          {value.channel, from, value.rank, byte_count(program.program.graph.type(value.source))});
+  }
+  return result;
+}
+
+Result<void> pass_on(const RankedProgram& program, std::span<const PassedValue> passed,
+                     std::span<const Tensor> outputs, RankValueMap& sources,
+                     Communicator& communicator) {
+  if (passed.empty()) return {};
+  std::map<std::size_t, std::size_t> own;  // place among the rank's outputs, by output
+  for (std::size_t i = 0; i < program.outputs.size(); ++i)
+    if (program.outputs[i].rank == communicator.rank()) own.emplace(i, own.size());
+  communicator.enter("what the next step reads");
+  for (const PassedValue& value : passed) {
+    const auto given = own.find(value.output);
+    if (given == own.end()) continue;
+    const Tensor& tensor = outputs[given->second];
+    if (value.rank == communicator.rank())
+      sources.insert_or_assign(value.source, tensor);
+    else
+      LEMMA_RETURN_IF_ERROR(communicator.send(value.rank, value.channel, tensor.bytes()));
+  }
+  for (const PassedValue& value : passed) {
+    const std::size_t from = program.outputs[value.output].rank;
+    if (value.rank != communicator.rank() || from == value.rank) continue;
+    LEMMA_ASSIGN_OR_RETURN(Tensor received,
+                           received_tensor(program.program.graph.type(value.source), from,
+                                           value.channel, communicator));
+    sources.insert_or_assign(value.source, std::move(received));
+  }
+  return {};
 }
 
 Result<Tensor> whole_output(const RankedProgram& program, const std::string& name,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/by_rank/ranked_program.h"
@@ -23,7 +24,29 @@ struct RankStage {
 /// What a rank does; `rank` is one of the program's.
 Result<std::vector<RankStage>> rank_stages(const RankedProgram& program, std::size_t rank);
 
+/// The messages of a step, numbered as the program's transfers.
+std::vector<MessageChannel> message_channels(const RankedProgram& program);
+
 using RankValueMap = std::map<ValueId, interpreter::Tensor>;
+
+/// What a step gives and the next one reads: an output "w.next" is the next input "w" of a rank.
+struct PassedValue {
+  std::size_t output = 0;  // of RankedProgram::outputs
+  std::size_t rank = 0;    // that reads it
+  ValueId source;          // of the program's graph
+  std::uint32_t channel =
+      0;  // behind those of the program; of a rank that gives it to itself it means nothing
+};
+/// An error: no rank gives the part that another one reads.
+Result<std::vector<PassedValue>> passed_values(const Graph& single, const RankedProgram& program,
+                                               std::string_view next);
+/// The messages of these, where they go to another rank.
+std::vector<MessageChannel> passed_channels(const RankedProgram& program,
+                                            std::span<const PassedValue> passed);
+/// Puts what a step gave in the place of what it read. `outputs`: the rank's.
+Result<void> pass_on(const RankedProgram& program, std::span<const PassedValue> passed,
+                     std::span<const interpreter::Tensor> outputs, RankValueMap& sources,
+                     Communicator& communicator);
 
 /// What a rank has before it begins, for inputs of the single-device graph by name.
 Result<RankValueMap> source_tensors(const Graph& single, const RankedProgram& program,

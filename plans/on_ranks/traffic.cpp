@@ -2,6 +2,7 @@
 
 #include "interpreter/tensor.h"
 #include "ir/data_type.h"
+#include "plans/on_ranks/ranked_run.h"
 
 namespace lemma::plans {
 
@@ -30,6 +31,14 @@ Messages messages_of(const Exchange& exchange, const Group& group, std::size_t r
   return {is_sent ? 1U : 0U, bytes};
 }
 
+void add_collective(Traffic& traffic, const Exchange& exchange, const Group& group,
+                    std::size_t rank) {
+  const Messages messages = messages_of(exchange, group, rank);
+  if (exchange.op != "OwnPart") ++traffic.collectives;
+  traffic.messages += messages.count;
+  traffic.bytes += messages.count * messages.bytes;
+}
+
 }  // namespace
 
 Traffic planned_traffic(const RankProgram& program, std::size_t rank) {
@@ -37,11 +46,30 @@ Traffic planned_traffic(const RankProgram& program, std::size_t rank) {
   for (const Stage& stage : program.stages)
     for (const Exchange& exchange : stage.exchanges) {
       const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
-      const Messages messages = messages_of(exchange, program.groups[axis], rank);
-      if (exchange.op != "OwnPart") ++traffic.collectives;
-      traffic.messages += messages.count;
-      traffic.bytes += messages.count * messages.bytes;
+      add_collective(traffic, exchange, program.groups[axis], rank);
     }
+  return traffic;
+}
+
+Traffic planned_traffic(const RankedProgram& program, std::size_t rank,
+                        std::span<const MessageChannel> passed_on) {
+  Traffic traffic;
+  for (const Step& step : program.steps[rank]) {
+    if (step.kind != StepKind::exchange) continue;
+    const GroupExchange& exchange = program.exchanges[step.number];
+    const ValueId operand = exchange.operands[place_in(exchange.ranks, rank)];
+    add_collective(
+        traffic,
+        {exchange.op, exchange.attributes, operand, operand, program.program.graph.type(operand)},
+        exchange.ranks, rank);
+  }
+  std::vector<MessageChannel> channels = message_channels(program);
+  channels.insert(channels.end(), passed_on.begin(), passed_on.end());
+  for (const MessageChannel& channel : channels) {
+    if (channel.from != rank || channel.to == rank) continue;
+    ++traffic.messages;
+    traffic.bytes += channel.bytes;
+  }
   return traffic;
 }
 

@@ -3,7 +3,9 @@
 // the same.
 
 #include <cstdint>
+#include <span>
 
+#include "plans/by_rank/ranked_program.h"
 #include "plans/on_ranks/rank_program.h"
 
 namespace lemma::plans {
@@ -15,5 +17,8 @@ struct Traffic {
 };
 
 Traffic planned_traffic(const RankProgram& program, std::size_t rank);
+/// The same where each rank has operators of its own. `passed_on`: messages of each step besides those of the program.
+Traffic planned_traffic(const RankedProgram& program, std::size_t rank,
+                        std::span<const MessageChannel> passed_on);
 
 }  // namespace lemma::plans

@@ -47,10 +47,10 @@ struct Alone {
   NodeId node, copies;
 };
 
-std::optional<Alone> alone(const Graph& graph, const Node& node, const std::vector<Share>& reads,
-                           const Attributes& local, std::int64_t devices) {
+Result<Alone> alone(const Graph& graph, const Node& node, const std::vector<Placement>& reads,
+                    const Attributes& local, const Mesh& mesh) {
   Alone result;
-  result.program.mesh = row_of(devices);
+  result.program.mesh = mesh;
   std::vector<ValueId> operands, placed;
   std::map<ValueId, std::pair<ValueId, std::size_t>> known;  // equal operands are one
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -61,7 +61,8 @@ std::optional<Alone> alone(const Graph& graph, const Node& node, const std::vect
     }
     const TensorType& whole = graph.type(node.inputs[i]);
     if (const auto same = known.find(node.inputs[i]); same != known.end()) {
-      if (!(reads[i] == reads[same->second.second])) return std::nullopt;
+      if (!(reads[i] == reads[same->second.second]))
+        return unsupported("an operand is read in two ways");
       operands.push_back(operands[same->second.second]);
       placed.push_back(placed[same->second.second]);
       continue;
@@ -69,24 +70,74 @@ std::optional<Alone> alone(const Graph& graph, const Node& node, const std::vect
     known.emplace(node.inputs[i], std::pair(node.inputs[i], i));
     const std::string name = fmt::format("x{}", i);
     operands.push_back(*result.single.add_input(name, whole));
-    Shape shape = *local_shape(*whole.shape, {reads[i]}, result.program.mesh);
-    shape.insert(shape.begin(), Dimension(devices));
+    LEMMA_ASSIGN_OR_RETURN(const Shape part, local_shape(*whole.shape, reads[i], mesh));
+    Shape shape;
+    for (const MeshAxis& axis : mesh.axes) shape.emplace_back(axis.size);
+    shape.insert(shape.end(), part.begin(), part.end());
     placed.push_back(*result.program.graph.add_input(name, {whole.data_type, std::move(shape)}));
-    result.program.inputs.push_back({placed.back(), operands.back(), {reads[i]}});
+    result.program.inputs.push_back({placed.back(), operands.back(), reads[i]});
   }
-  const auto single =
-      result.single.add_operation(node.op, operands, node.attributes, node.output_count);
-  const auto copies = result.program.graph.add_operation(
-      operator_named(made_operators::per_device_name(record(node.op).name)), placed,
-      made_operators::per_device_attributes(local, 1), node.output_count);
-  if (!single || !copies) return std::nullopt;
-  result.node = *single;
-  result.copies = *copies;
+  LEMMA_ASSIGN_OR_RETURN(result.node, result.single.add_operation(
+                                          node.op, operands, node.attributes, node.output_count));
+  LEMMA_ASSIGN_OR_RETURN(
+      result.copies,
+      result.program.graph.add_operation(
+          operator_named(made_operators::per_device_name(record(node.op).name)), placed,
+          made_operators::per_device_attributes(local, mesh.rank()), node.output_count));
   for (std::uint32_t i = 0; i < node.output_count; ++i) {
     const std::string name = fmt::format("y{}", i);
-    if (!result.single.add_output(name, result.single.node(*single).output(i)) ||
-        !result.program.graph.add_output(name, result.program.graph.node(*copies).output(i)))
-      return std::nullopt;
+    LEMMA_RETURN_IF_ERROR(
+        result.single.add_output(name, result.single.node(result.node).output(i)));
+    LEMMA_RETURN_IF_ERROR(
+        result.program.graph.add_output(name, result.program.graph.node(result.copies).output(i)));
+  }
+  return result;
+}
+
+/// What is proved of the results of the copies; nothing if it is not proved of all.
+std::optional<std::vector<Placement>> proved_placements(const Alone& pair, std::uint32_t outputs,
+                                                        const Relations& relations) {
+  std::vector<Placement> gives;
+  for (std::uint32_t i = 0; i < outputs; ++i) {
+    const auto& relation = relations.of[pair.program.graph.node(pair.copies).output(i).v];
+    if (!relation || relation->single != pair.single.node(pair.node).output(i)) return std::nullopt;
+    gives.push_back(relation->placement);
+  }
+  return gives;
+}
+
+/// How the results of the copies may be placed, by their sizes: as wanted where that is so.
+Result<std::vector<Placement>> possible_placements(
+    const Alone& pair, const std::vector<std::optional<Placement>>& wanted) {
+  std::vector<Placement> gives;
+  const Mesh& mesh = pair.program.mesh;
+  for (std::uint32_t i = 0; i < wanted.size(); ++i) {
+    const Shape& whole = *pair.single.type(pair.single.node(pair.node).output(i)).shape;
+    Shape local = *pair.program.graph.type(pair.program.graph.node(pair.copies).output(i)).shape;
+    local.erase(local.begin(), local.begin() + static_cast<long>(mesh.rank()));
+    const std::vector<Placement> possible = placements_between(whole, local, mesh, {});
+    if (possible.empty())
+      return bad_input(
+          fmt::format("a device gets {}, which is no part of {}", text(local), text(whole)));
+    const bool is_wanted =
+        wanted[i] && std::find(possible.begin(), possible.end(), *wanted[i]) != possible.end();
+    gives.push_back(is_wanted ? *wanted[i] : possible.front());
+  }
+  return gives;
+}
+
+/// All ways to place a tensor whole or in parts; those of all devices alike first.
+std::vector<Placement> placements_of(const Shape& shape, const Mesh& mesh) {
+  std::vector<Placement> result = {replicated(mesh)};
+  for (std::size_t axis = 0; axis < mesh.rank(); ++axis) {
+    const std::vector<Placement> shorter = result;
+    for (const Placement& placement : shorter)
+      for (std::size_t cut = 0; cut < shape.size(); ++cut) {
+        Placement longer = placement;
+        longer[axis] = {Sharing::parted, cut};
+        if (result.size() < most_combinations && local_shape(shape, longer, mesh))
+          result.push_back(std::move(longer));
+      }
   }
   return result;
 }
@@ -166,16 +217,15 @@ std::vector<Strategy> Strategies::derived(const Node& node, std::int64_t devices
       for (const Share& output : told) {
         const auto local = local_attributes(graph_, node, {output}, row_of(devices));
         if (!local) continue;
-        const auto pair = alone(graph_, node, reads, *local, devices);
+        std::vector<Placement> placed;
+        for (const Share& share : reads) placed.push_back({share});
+        const auto pair = alone(graph_, node, placed, *local, row_of(devices));
         if (!pair) continue;
         const Relations relations = relate(pair->single, pair->program);
+        const auto gives = proved_placements(*pair, node.output_count, relations);
+        if (!gives) continue;
         Strategy strategy{reads, {}};
-        for (std::uint32_t i = 0; i < node.output_count; ++i) {
-          const auto& relation = relations.of[pair->program.graph.node(pair->copies).output(i).v];
-          if (!relation || relation->single != pair->single.node(pair->node).output(i)) break;
-          strategy.gives.push_back(relation->placement[0]);
-        }
-        if (strategy.gives.size() < node.output_count) continue;
+        for (const Placement& placement : *gives) strategy.gives.push_back(placement[0]);
         result.push_back(std::move(strategy));
         for (const AskedClaim& claim : relations.claims)
           if (claim.is_proved) claims_.push_back(claim.rule);
@@ -186,6 +236,51 @@ std::vector<Strategy> Strategies::derived(const Node& node, std::int64_t devices
     if (i == place.size()) break;
   }
   return result;
+}
+
+Result<GivenPlacements> Strategies::given(const Node& node, const Mesh& mesh,
+                                          const std::vector<Placement>& reads,
+                                          const std::vector<std::optional<Placement>>& wanted) {
+  std::string key = signature(graph_, node, mesh.device_count());
+  for (const MeshAxis& axis : mesh.axes) key += fmt::format("; {}", axis.size);
+  for (const Placement& placement : reads) key += "; " + text(placement, mesh);
+  for (const auto& placement : wanted) key += "; " + (placement ? text(*placement, mesh) : "-");
+  if (const auto known = given_.find(key); known != given_.end()) return known->second;
+  return given_.emplace(key, derived_given(node, mesh, reads, wanted)).first->second;
+}
+
+Result<GivenPlacements> Strategies::derived_given(
+    const Node& node, const Mesh& mesh, const std::vector<Placement>& reads,
+    const std::vector<std::optional<Placement>>& wanted) {
+  if (!has_known_types(graph_, node)) return unsupported("its sizes are not known");
+  std::vector<Placement> told;  // what output shape the copies are told, where they are told one
+  if (wanted[0]) told.push_back(*wanted[0]);
+  if (takes_shape_of_output(graph_, node)) {
+    const auto all = placements_of(*graph_.type(node.output()).shape, mesh);
+    told.insert(told.end(), all.begin(), all.end());
+  } else if (told.empty()) {
+    told.push_back(replicated(mesh));
+  }
+  std::optional<GivenPlacements> possible;
+  std::optional<Error> reason;
+  for (const Placement& output : told) {
+    const auto local = local_attributes(graph_, node, output, mesh);
+    if (!local) continue;
+    auto pair = alone(graph_, node, reads, *local, mesh);
+    if (!pair) {
+      if (!reason) reason = std::move(pair.error());
+      continue;
+    }
+    const Relations relations = relate(pair->single, pair->program);
+    if (auto gives = proved_placements(*pair, node.output_count, relations))
+      return GivenPlacements{std::move(*gives), true};
+    auto gives = possible_placements(*pair, wanted);
+    if (gives && !possible) possible = GivenPlacements{std::move(*gives), false};
+    if (!gives && !reason) reason = std::move(gives.error());
+  }
+  if (possible) return *possible;
+  if (reason) return tl::unexpected(std::move(*reason));
+  return internal_error("no shape of the output was tried");
 }
 
 }  // namespace lemma::plans

@@ -2,6 +2,7 @@
 // The ways in which an operator can be split along one axis of a mesh, derived from its definition.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ struct Strategy {
   std::vector<Share> gives;  // by output
 };
 
+/// How results of copies of an operator are placed whose operands are placed in a certain way.
+struct GivenPlacements {
+  std::vector<Placement> gives;  // by output
+  /// Whether that is proved. Otherwise the copies have parts of these sizes, and may have something else.
+  bool is_proved = false;
+};
+
 /// Strategies of a graph's nodes; nodes with equal operators, attributes and types have the same ones.
 class Strategies {
  public:
@@ -23,13 +31,22 @@ class Strategies {
 
   /// All that are found for devices along one axis of a mesh. The first is always there: everything is replicated.
   const std::vector<Strategy>& of(const Node& node, std::int64_t devices);
+  /// What copies of a node give on a mesh that read so; it is placed as `wanted` where it may be (by output; nothing: it is
+  /// not said). An error: the copies cannot read that, or their results are no parts of the node's.
+  Result<GivenPlacements> given(const Node& node, const Mesh& mesh,
+                                const std::vector<Placement>& reads,
+                                const std::vector<std::optional<Placement>>& wanted);
   /// The claims that were proved, as rules.
   const std::vector<std::string>& claims() const { return claims_; }
 
  private:
   std::vector<Strategy> derived(const Node& node, std::int64_t devices);
+  Result<GivenPlacements> derived_given(const Node& node, const Mesh& mesh,
+                                        const std::vector<Placement>& reads,
+                                        const std::vector<std::optional<Placement>>& wanted);
   const Graph& graph_;
   std::map<std::string, std::vector<Strategy>> known_;
+  std::map<std::string, Result<GivenPlacements>> given_;
   std::vector<std::string> claims_;
 };
 

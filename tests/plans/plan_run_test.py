@@ -24,6 +24,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import parallel
+import placed
 import tested_programs
 import training_models
 
@@ -224,6 +225,65 @@ class Steps(Case):
                 self.assertLess(many - few, 1500)
 
 
+class RanksThatDiffer(Case):
+    """Programs in which each rank has operators of its own."""
+
+    def test_task_programs_compute_what_the_interpreter_does(self):
+        for kind in ("channels", "pipeline"):
+            with self.subTest(kind=kind):
+                files = self.write(*placed.KINDS[kind]())
+                programs, _ = self.answer(*files, "--engine", "task-programs")
+                interpreted, _ = self.answer(*files)
+                self.assertLess(programs["difference"], 1e-5)
+                self.assertEqual((programs["interpreted"], programs["ranks"]), ([], interpreted["ranks"]))
+                self.assertTrue(all(rank["bytes"] == rank["planned_bytes"] for rank in programs["ranks"]))
+
+    def test_all_ways_of_exchanging_give_the_same(self):
+        for kind, ranks in (("channels and length", 4), ("pipeline of groups", 4)):
+            files = self.write(*placed.KINDS[kind]())
+            launchers = [()] if shutil.which("mpirun") is None else [(), self.launcher(ranks)]
+            texts = set()
+            for launcher in launchers:
+                for exchange in EXCHANGES:
+                    with self.subTest(kind=kind, exchange=exchange, processes=bool(launcher)):
+                        done = run([*launcher, LEMMA, "plan", "run", *files, "--exchange", exchange, "--steps", 3])
+                        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                        texts.add(done.stdout)
+            self.assertEqual(len(texts), 1, texts)
+
+    def test_state_goes_to_the_ranks_that_read_it(self):
+        step, plan, inputs = self.training()
+        losses = {}
+        losses["all"] = [entry["loss"] for entry in self.answer(step, plan, "--inputs", inputs, "--steps", 20)[0]["steps"]]
+        made = run([LEMMA, "plan", "make", step, "--cluster", "local-2", "-o", plan, "--own-operators"])
+        self.assertEqual(made.returncode, 0, made.stderr)
+        # Spread over both ranks, so that weights are updated on one and read on the other.
+        text = json.loads(plan.read_text())
+        for number, node in enumerate(text["nodes"]):
+            node["rank"] = number % 2
+        plan.write_text(json.dumps(text))
+        answer, _ = self.answer(step, plan, "--inputs", inputs, "--steps", 20)
+        np.testing.assert_allclose([entry["loss"] for entry in answer["steps"]], losses["all"], rtol=1e-4)
+        self.assertLess(answer["difference"], 1e-4)
+        for exchange in EXCHANGES[1:]:
+            again, _ = self.answer(step, plan, "--inputs", inputs, "--steps", 20, "--exchange", exchange)
+            self.assertEqual([entry["loss"] for entry in again["steps"]], [entry["loss"] for entry in answer["steps"]])
+            self.assertEqual(again["ranks"], answer["ranks"])
+
+    def test_stages_without_a_program_are_named_with_their_rank(self):
+        single, ranks = placed.Writer(), placed.Ranks(2)
+        narrow = lambda w, x: w.op("Cast", [w.op("Cast", [x], to=TensorProto.FLOAT8E4M3FN)], to=TensorProto.FLOAT)
+        single.output("y", narrow(single, single.input("x", [4])), [4])
+        there = ranks.send(ranks[0].input("x", [4]), 0, 1, [4])
+        ranks[1].output("y", narrow(ranks[1], there), [4])
+        files = self.write(single.model(), ranks.models())
+        launchers = [()] if shutil.which("mpirun") is None else [(), self.launcher(2)]
+        for launcher in launchers:
+            answer, _ = self.answer(*files, "--engine", "task-programs", launcher=launcher)
+            self.assertEqual(len(answer["interpreted"]), 1)
+            self.assertRegex(answer["interpreted"][0], "^rank 1: stage [12] is interpreted: .*f8e4m3fn")
+
+
 class Ends(Case):
     def process_of_rank(self, launcher, rank):
         wanted = f"OMPI_COMM_WORLD_RANK={rank}".encode()
@@ -240,10 +300,12 @@ class Ends(Case):
         raise AssertionError(f"rank {rank} did not start")
 
     def test_a_killed_rank_ends_the_run_with_a_line(self):
-        files = self.write(*parallel.KINDS["tensor"](parallel.Sizes(batch=4, layers=1), 2))
-        for victim, exchange in ((1, "collectives"), (0, "one-sided")):
-            with self.subTest(victim=victim):
-                words = [*self.launcher(2), LEMMA, "plan", "run", *files, "--steps", 1000000, "--exchange", exchange]
+        same, differ = parallel.KINDS["tensor"](parallel.Sizes(batch=4, layers=1), 2), placed.KINDS["samples"]()
+        for models, victim, exchange in ((same, 1, "collectives"), (same, 0, "one-sided"), (differ, 1, "collectives"),
+                                         (differ, 0, "one-sided"), (differ, 1, "remote-calls")):
+            with self.subTest(victim=victim, exchange=exchange, differ=models is differ):
+                files = self.write(*models)
+                words = [*self.launcher(len(models[1])), LEMMA, "plan", "run", *files, "--steps", 1000000, "--exchange", exchange]
                 job = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                 process = self.process_of_rank(job.pid, victim)
                 time.sleep(2)
