@@ -50,6 +50,8 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code);
 void add_rules_exchange(CLI::App& rules_command, ExitCode& exit_code);
 /// `lemma rules obligations`: which relations the index prover proves between the sides of rules.
 void add_rules_obligations(CLI::App& rules_command, ExitCode& exit_code);
+/// `lemma rules diff`: what each of two databases proves that does not follow from the other one.
+void add_rules_diff(CLI::App& rules_command, ExitCode& exit_code);
 /// `lemma rules regions`: terms that equal an operator in part, and rules that correct them.
 void add_rules_regions(CLI::App& rules_command, ExitCode& exit_code);
 

@@ -303,12 +303,15 @@ Result<ExitCode> run_own_operators(const Graph& single, const plans::RankedProgr
       run_ranked(single, program, inputs,
                  {arguments.engine != engine_names.front(), arguments.exchange, arguments.steps}));
   if (!speaks_for_all()) return ExitCode::done;
-  LEMMA_ASSIGN_OR_RETURN(const auto expected, on_one_device(single, inputs, arguments.steps));
+  LEMMA_ASSIGN_OR_RETURN(const OnOneDevice expected,
+                         on_one_device(single, inputs, arguments.steps));
   double difference = 0;
   for (std::size_t i = 0; i < program.program.outputs.size(); ++i)
     for (std::size_t k = 0; k < single.outputs().size(); ++k)
       if (single.outputs()[k].name == program.program.outputs[i].name)
-        difference = std::max(difference, largest_difference(expected[k], results.outputs[0][i]));
+        difference = std::max(
+            difference,
+            largest_difference(expected.outputs[k], results.outputs[0][i], expected.largest[k]));
   print_notes(results.interpreted);
   if (arguments.json)
     print_json(program.program, arguments, results, difference);

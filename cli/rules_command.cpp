@@ -358,6 +358,7 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   add_rules_generate(*command, exit_code);
   add_rules_obligations(*command, exit_code);
   add_rules_regions(*command, exit_code);
+  add_rules_diff(*command, exit_code);
 }
 
 }  // namespace lemma

@@ -77,6 +77,18 @@ def check_optimize(lemma, scratch, folders):
     assert "no folder" in call(lemma, "optimize", model, "-o", scratch / "out.onnx", "--rules", rules, code=2).stderr
 
 
+def check_diff(lemma, scratch, folders):
+    """What the second database proves does not follow from the first; the page has pictures of both sides."""
+    page = scratch / "diff.html"
+    sides = json.loads(call(lemma, "rules", "diff", *folders, "--json", "-o", page).stdout)["databases"]
+    assert [side["rules"] for side in sides] == [len(names_in(lemma, folder)) for folder in folders], sides
+    assert sides[0]["only"] and sides[1]["only"], sides
+    assert page.read_text().count("<svg") >= 2 * len(sides[1]["only"]), page
+    same = json.loads(call(lemma, "rules", "diff", folders[0], folders[0], "--json").stdout)["databases"]
+    assert not any(side["only"] for side in same), same
+    assert "no folder" in call(lemma, "rules", "diff", folders[0], scratch / "none", code=2).stderr
+
+
 def check_refusals(lemma, scratch):
     first = scratch / "first.set"
     for name in ("../evil", "a/b", "", ".hidden", "x" * 200):
@@ -97,7 +109,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
         few_axioms.write(scratch / "rules", few_axioms.THEMES)
-        check_optimize(lemma, scratch, check_over(lemma, scratch))
+        folders = check_over(lemma, scratch)
+        check_optimize(lemma, scratch, folders)
+        check_diff(lemma, scratch, folders)
         check_refusals(lemma, scratch)
 
 
