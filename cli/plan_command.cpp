@@ -1,4 +1,7 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -211,9 +214,34 @@ std::string devices_text(const plans::PlacedPlan& planned) {
   return table.text();
 }
 
+/// Says on a terminal what is done, once that has taken some seconds.
+class ProgressLine {
+ public:
+  ProgressLine() : is_shown_(isatty(STDERR_FILENO) == 1) {}
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() {
+    if (is_written_) std::cerr << "\33[K" << std::flush;
+  }
+
+  void operator()(const std::string& text) {
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    if (!is_shown_ || seconds < seconds_before_lines) return;
+    std::cerr << printable(fmt::format("{} ({:.0f} s)", text, seconds)) << "\33[K\r" << std::flush;
+    is_written_ = true;
+  }
+
+ private:
+  static constexpr double seconds_before_lines = 2;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  bool is_shown_, is_written_ = false;
+};
+
 /// Each operator on one device.
 Result<ExitCode> make_own(const MakeArguments& arguments, const OnnxModel& model,
-                          const clusters::Cluster& cluster, const OperatorCosts& costs) {
+                          const clusters::Cluster& cluster, const OperatorCosts& costs,
+                          ProgressLine& progress) {
   plans::OwnOperatorsRequest request;
   request.cluster = &cluster;
   request.costs = &costs;
@@ -226,6 +254,7 @@ Result<ExitCode> make_own(const MakeArguments& arguments, const OnnxModel& model
                          plans::place_operators(model.graph, request));
   LEMMA_ASSIGN_OR_RETURN(const plans::RankedProgram program,
                          plans::assigned(model.graph, planned.assignment));
+  progress("proving the plan");
   const plans::Verification verification = plans::verify(model.graph, program.program);
   if (verification.verdict != plans::Verdict::proved) return not_proved(verification);
   LEMMA_RETURN_IF_ERROR(write_file_atomically(
@@ -318,13 +347,18 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
-  if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs);
+  ProgressLine progress;
+  if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs, progress);
+  request.on_progress = [&progress](std::size_t done, std::size_t all) {
+    progress(fmt::format("ways of operators: {} of {}", done, all));
+  };
   LEMMA_ASSIGN_OR_RETURN(const MadePlan planned,
                          arguments.placements.empty()
                              ? chosen_plan(model.graph, request, cluster.name)
                              : placed_plan(model.graph, request.mesh, arguments.placements));
   LEMMA_ASSIGN_OR_RETURN(const plans::Program program,
                          plans::partitioned(model.graph, planned.choice));
+  progress("proving the plan");
   const plans::Verification verification = plans::verify(model.graph, program);
   if (verification.verdict != plans::Verdict::proved) return not_proved(verification);
   LEMMA_RETURN_IF_ERROR(
@@ -393,6 +427,7 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   add_plan_export(*command, exit_code);
   add_plan_emit(*command, exit_code);
   add_plan_run(*command, exit_code);
+  add_plan_report(*command, exit_code);
 }
 
 }  // namespace lemma

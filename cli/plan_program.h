@@ -54,6 +54,8 @@ inline constexpr std::string_view next_state = ".next";
 void add_plan_emit(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan export`: a plan as a model with sharding specifications.
 void add_plan_export(CLI::App& plan_command, ExitCode& exit_code);
+/// `lemma plan report`: a page about a plan.
+void add_plan_report(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan run`: a program over many devices on random inputs, and whether it computes what one device computes.
 void add_plan_run(CLI::App& plan_command, ExitCode& exit_code);
 

@@ -40,8 +40,9 @@ struct Box {
 
 class Drawing {
  public:
-  Drawing(const Graph& graph, std::span<const char> marked, std::string_view look)
-      : graph_(graph), marked_(marked), look_(look) {}
+  Drawing(const Graph& graph, std::span<const char> marked, std::string_view look,
+          const NodeNotes& notes = {})
+      : graph_(graph), marked_(marked), look_(look), notes_(notes) {}
 
   std::string run() {
     for (const NodeId id : graph_.live_nodes()) place(id);
@@ -76,6 +77,9 @@ class Drawing {
       box.title = "constant";
     }
     if (id.v < marked_.size() && marked_[id.v] != 0) box.look = look_;
+    if (const auto notes = notes_.find(id); notes != notes_.end())
+      for (const std::string& note : notes->second)
+        for (std::string& line : wrapped(note)) box.detail.push_back(std::move(line));
     for (const TensorType& type : graph_.output_types(node))
       for (std::string& line : wrapped(text(type))) box.types.push_back(std::move(line));
     const std::size_t index = add(std::move(box));
@@ -133,6 +137,7 @@ class Drawing {
   const Graph& graph_;
   std::span<const char> marked_;
   std::string_view look_;
+  NodeNotes notes_;
   std::vector<Box> boxes_;
   Layout layout_;
   std::map<std::uint32_t, std::size_t> places_;  // of nodes, in boxes_
@@ -144,6 +149,11 @@ std::string graph_svg(const Graph& graph) { return Drawing(graph, {}, "").run();
 
 std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view look) {
   return Drawing(graph, marked, look).run();
+}
+
+std::string graph_svg(const Graph& graph, std::span<const char> marked, std::string_view look,
+                      const NodeNotes& notes) {
+  return Drawing(graph, marked, look, notes).run();
 }
 
 }  // namespace lemma

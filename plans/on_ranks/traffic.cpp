@@ -31,22 +31,25 @@ Messages messages_of(const Exchange& exchange, const Group& group, std::size_t r
   return {is_sent ? 1U : 0U, bytes};
 }
 
-void add_collective(Traffic& traffic, const Exchange& exchange, const Group& group,
-                    std::size_t rank) {
-  const Messages messages = messages_of(exchange, group, rank);
-  if (exchange.op != "OwnPart") ++traffic.collectives;
-  traffic.messages += messages.count;
-  traffic.bytes += messages.count * messages.bytes;
+void add(Traffic& traffic, const Traffic& more) {
+  traffic.collectives += more.collectives;
+  traffic.messages += more.messages;
+  traffic.bytes += more.bytes;
 }
 
 }  // namespace
+
+Traffic collective_traffic(const Exchange& exchange, const Group& group, std::size_t rank) {
+  const Messages messages = messages_of(exchange, group, rank);
+  return {exchange.op != "OwnPart" ? 1U : 0U, messages.count, messages.count * messages.bytes};
+}
 
 Traffic planned_traffic(const RankProgram& program, std::size_t rank) {
   Traffic traffic;
   for (const Stage& stage : program.stages)
     for (const Exchange& exchange : stage.exchanges) {
       const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
-      add_collective(traffic, exchange, program.groups[axis], rank);
+      add(traffic, collective_traffic(exchange, program.groups[axis], rank));
     }
   return traffic;
 }
@@ -58,10 +61,9 @@ Traffic planned_traffic(const RankedProgram& program, std::size_t rank,
     if (step.kind != StepKind::exchange) continue;
     const GroupExchange& exchange = program.exchanges[step.number];
     const ValueId operand = exchange.operands[place_in(exchange.ranks, rank)];
-    add_collective(
-        traffic,
-        {exchange.op, exchange.attributes, operand, operand, program.program.graph.type(operand)},
-        exchange.ranks, rank);
+    add(traffic, collective_traffic({exchange.op, exchange.attributes, operand, operand,
+                                     program.program.graph.type(operand)},
+                                    exchange.ranks, rank));
   }
   std::vector<MessageChannel> channels = message_channels(program);
   channels.insert(channels.end(), passed_on.begin(), passed_on.end());

@@ -16,6 +16,8 @@ struct Traffic {
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
+/// Of one collective of a group.
+Traffic collective_traffic(const Exchange& exchange, const Group& group, std::size_t rank);
 Traffic planned_traffic(const RankProgram& program, std::size_t rank);
 /// The same where each rank has operators of its own. `passed_on`: messages of each step besides those of the program.
 Traffic planned_traffic(const RankedProgram& program, std::size_t rank,

@@ -217,6 +217,7 @@ std::vector<Strategy> Strategies::derived(const Node& node, std::int64_t devices
       for (const Share& output : told) {
         const auto local = local_attributes(graph_, node, {output}, row_of(devices));
         if (!local) continue;
+        if (on_try_) on_try_();
         std::vector<Placement> placed;
         for (const Share& share : reads) placed.push_back({share});
         const auto pair = alone(graph_, node, placed, *local, row_of(devices));

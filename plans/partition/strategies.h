@@ -1,6 +1,7 @@
 #pragma once
 // The ways in which an operator can be split along one axis of a mesh, derived from its definition.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,7 +28,9 @@ struct GivenPlacements {
 /// Strategies of a graph's nodes; nodes with equal operators, attributes and types have the same ones.
 class Strategies {
  public:
-  explicit Strategies(const Graph& graph) : graph_(graph) {}
+  /// `on_try` is called before each way that is tried, if there is one.
+  explicit Strategies(const Graph& graph, std::function<void()> on_try = {})
+      : graph_(graph), on_try_(std::move(on_try)) {}
 
   /// All that are found for devices along one axis of a mesh. The first is always there: everything is replicated.
   const std::vector<Strategy>& of(const Node& node, std::int64_t devices);
@@ -45,6 +48,7 @@ class Strategies {
                                         const std::vector<Placement>& reads,
                                         const std::vector<std::optional<Placement>>& wanted);
   const Graph& graph_;
+  std::function<void()> on_try_;
   std::map<std::string, std::vector<Strategy>> known_;
   std::map<std::string, Result<GivenPlacements>> given_;
   std::vector<std::string> claims_;

@@ -49,7 +49,10 @@ class Planner {
       : graph_(graph),
         request_(request),
         mesh_(mesh_for_programs(request.mesh)),
-        strategies_(graph),
+        strategies_(graph,
+                    [this] {
+                      if (request_.on_progress) request_.on_progress(done_, all_);
+                    }),
         sizes_(choice::sizes_of(request.mesh)),
         price_(choice::best_prices(request.mesh)) {}
 
@@ -59,7 +62,8 @@ class Planner {
     const std::vector<NodeId> live = graph_.live_nodes();
     end_ = static_cast<choice::Moment>(live.size() + 1);
     last_uses_ = last_uses(live);
-    for (const NodeId id : live) LEMMA_RETURN_IF_ERROR(add(id));
+    all_ = live.size();
+    for (done_ = 0; done_ < all_; ++done_) LEMMA_RETURN_IF_ERROR(add(live[done_]));
     for (const GraphOutput& output : graph_.outputs()) LEMMA_RETURN_IF_ERROR(add_output(output));
     problem_.limit = request_.memory_limit;
     LEMMA_RETURN_IF_ERROR(choice::check_problem(problem_));
@@ -292,6 +296,7 @@ class Planner {
   const PlannerRequest& request_;
   Mesh mesh_;
   Strategies strategies_;
+  std::size_t done_ = 0, all_ = 0;  // operators whose ways are found, of how many
   choice::MeshSizes sizes_;
   choice::CollectivePrice price_;
   choice::Problem problem_;

@@ -2,6 +2,7 @@
 // Chooses how a graph is split over the devices of a mesh: a way for each operator, so that computing and communicating take
 // the least time within the memory of a device (docs/plans.md, "Choosing a plan").
 
+#include <functional>
 #include <optional>
 
 #include "costmodel/operator_costs.h"
@@ -15,6 +16,8 @@ struct PlannerRequest {
   clusters::Mesh mesh;
   const OperatorCosts* costs = nullptr;  // of one device
   std::optional<choice::Bytes> memory_limit;
+  /// Is told for how many of the graph's operators the ways are found; none: nobody is.
+  std::function<void(std::size_t done, std::size_t all)> on_progress = {};
 };
 
 struct Planned {

@@ -1,0 +1,78 @@
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/error_line.h"
+#include "cli/number_check.h"
+#include "cli/plan_program.h"
+#include "costmodel/device.h"
+#include "outputs/files.h"
+#include "plans/clusters/cluster.h"
+#include "plans/plan_page/plan_page.h"
+#include "programs/shape_option.h"
+#include "targets/data_files.h"
+
+namespace lemma {
+
+namespace {
+
+struct ReportPlanArguments : PlanArguments {
+  std::string cluster, output;
+  std::uint64_t hosts = 0;
+};
+
+Result<ExitCode> report(const ReportPlanArguments& arguments) {
+  FilePlan files;
+  add_program_files(files, arguments);
+  files.writes(arguments.output, "-o");
+  LEMMA_RETURN_IF_ERROR(files.check());
+  LEMMA_ASSIGN_OR_RETURN(const auto file, cluster_file(arguments.cluster));
+  LEMMA_ASSIGN_OR_RETURN(
+      const clusters::Cluster cluster,
+      clusters::load_cluster(
+          file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
+  LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
+  const OperatorCosts costs(priced_by_roofline(std::move(device)));
+  ImportOptions reading;
+  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
+  LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, model));
+  const plans::Verification verification = plans::verify(model.graph, any.program());
+  const plans::PlanPageRequest request{std::filesystem::path(arguments.single).filename().string(),
+                                       &cluster, &costs};
+  LEMMA_ASSIGN_OR_RETURN(const std::string page,
+                         any.ranked
+                             ? plans::plan_page(model.graph, *any.ranked, verification, request)
+                             : plans::plan_page(model.graph, any.same, verification, request));
+  LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.output, page));
+  std::cout << printable(fmt::format("{}: the plan is {}", arguments.output,
+                                     plans::name(verification.verdict)))
+            << "\n";
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_plan_report(CLI::App& plan_command, ExitCode& exit_code) {
+  auto* command = plan_command.add_subcommand(
+      "report", "a page about a plan: its picture, what devices take, what is exchanged and why");
+  auto arguments = std::make_shared<ReportPlanArguments>();
+  add_program_options(*command, *arguments);
+  command
+      ->add_option("--cluster", arguments->cluster,
+                   "the cluster that times are predicted for: a name, or the file of a description")
+      ->required();
+  command
+      ->add_option("--hosts", arguments->hosts,
+                   "hosts of the cluster, where its description leaves them open")
+      ->check(check_positive);
+  command->add_option("-o,--output", arguments->output, "file for the page, HTML")->required();
+  command->callback([arguments, &exit_code] {
+    const auto code = report(*arguments);
+    exit_code = code ? *code : report_error(code.error());
+  });
+}
+
+}  // namespace lemma
