@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,10 @@ class ElementWriter {
   /// The product that is rounded together with the sum. Every way to write a sum has to round its
   /// products alike: the cut into tasks decides which way it is.
   std::optional<SummedProduct> summed_product_of(const lowering::Term& reduction) const;
+  /// Whether a term is computed of others: its operands, what its indices are made of, and what lies below it.
+  bool uses_any(TermNumber id, const std::set<TermNumber>& others) const;
+  /// Whether a value of f32 becomes one of f16, which is computed with in f32.
+  bool is_rounded_to_f16(TermNumber id) const;
   /// Whether the branches of a select, or both sides of an `and`, are computed whatever the condition is.
   bool is_chosen(TermNumber id) const;
   /// The total with one more element.
@@ -99,6 +104,10 @@ class ElementWriter {
   bool is_extreme_of_f32(const lowering::Term& reduction) const;
   void widen_reads_of_lanes(RegionId loop, const std::string& first, const std::string& count,
                             const std::string& at);
+  Result<void> write_part_of_lanes(TermNumber id, std::span<const TermNumber> part,
+                                   const std::set<TermNumber>& later, const std::string& first,
+                                   const std::string& count);
+  Result<void> take_term_of_lane(TermNumber id);
   Result<void> write_terms_of_lane(TermNumber id, const LaneTerms& terms);
   Result<void> read_terms_of_lane(TermNumber id, const LaneTerms& terms);
   source::Loop unrolled_loop(const std::string& variable, std::int64_t count) const;
@@ -108,7 +117,8 @@ class ElementWriter {
   TermsOfLanes terms_of_lanes_;
   std::set<TermNumber> products_in_sums_;
   std::set<TermNumber> moved_;
-  std::map<TermNumber, std::string> widened_;  // where reads of f16 are that have been converted
+  std::map<TermNumber, std::string> widened_;   // where reads of f16 are that have been converted
+  std::map<TermNumber, std::string> of_lanes_;  // where values of lanes are that later loops need
 };
 
 }  // namespace lemma::backend

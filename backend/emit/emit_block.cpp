@@ -82,7 +82,7 @@ class BlockWriter : public ElementWriter {
       if (!is_in_lanes(id) || written_.contains(id)) continue;
       if (block_.converts && reads_halves_along(graph_, id, nest_.axes[block_.lane_axis]))
         write_widened(id);
-      else if (block_.converts && is_rounded(id))
+      else if (block_.converts && is_rounded_to_f16(id))
         write_rounded(id);
       else
         LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id)
@@ -102,14 +102,7 @@ class BlockWriter : public ElementWriter {
     held_.insert(id);
   }
 
-  /// Whether a value of f32 becomes one of f16, which is computed with in f32.
-  bool is_rounded(TermNumber id) const {
-    const Term& term = graph_.term(id);
-    return term.kind == ExpressionKind::cast && term.type == DataType::f16 &&
-           graph_.term(term.operands[0]).lanes == lowering::LaneKind::f32;
-  }
-
-  /// The lanes of such a value.
+  /// The lanes of a value that is rounded to f16.
   void write_rounded(TermNumber id) {
     const TermNumber from = graph_.term(id).operands[0];
     hold(from);
@@ -121,7 +114,7 @@ class BlockWriter : public ElementWriter {
   /// Stores the lanes of the result, converted.
   void write_narrowed() {
     const TermNumber from =
-        is_rounded(nest_.root) ? graph_.term(nest_.root).operands[0] : nest_.root;
+        is_rounded_to_f16(nest_.root) ? graph_.term(nest_.root).operands[0] : nest_.root;
     hold(from);
     source_.open(source::Block{});
     source_.add(index_declaration(block_.lane_axis, ""));
@@ -224,25 +217,6 @@ class BlockWriter : public ElementWriter {
     return fmt::format("static_cast<{}>((&{}[{}])[{}])", type, input_name(term.input),
                        linear_text(graph_, gathered->beside),
                        term_name(static_cast<TermNumber>(graph_.size()) + id));
-  }
-
-  /// Whether a term is computed of others: its operands, what its indices are made of, and what lies below it.
-  bool uses_any(TermNumber id, const std::set<TermNumber>& others) const {
-    const Term& term = graph_.term(id);
-    const auto is_any = [&](const lowering::Linear& form) {
-      return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& part) {
-        return part.first >= lowering::first_term_atom &&
-               others.contains(part.first - lowering::first_term_atom);
-      });
-    };
-    if (is_any(term.linear) || std::any_of(term.indices.begin(), term.indices.end(), is_any))
-      return true;
-    for (const TermNumber operand : term.operands)
-      if (others.contains(operand) || is_any(graph_.form(operand))) return true;
-    for (const RegionId below : plan_.below[id])
-      for (const TermNumber inner : plan_.regions[below].terms)
-        if (uses_any(inner, others)) return true;
-    return false;
   }
 
   /// Whether real numbers become integers of 8 bits last, which have a loop of their own: compilers make vectors of as many
@@ -594,7 +568,8 @@ class BlockWriter : public ElementWriter {
   source::Declaration declaration_of_held(TermNumber id, const std::string& type) const {
     return {.type = type,
             .name = term_name(id) + "_held",
-            .extents = {is_of_lanes(id) ? "1" : rows_text(), "lanes"}};
+            .extents = {is_of_lanes(id) ? "1" : rows_text(), "lanes"},
+            .alignment = block_.converts ? 64 : 0};
   }
 
   /// Whether a value is the same for all rows, in a group of its own.

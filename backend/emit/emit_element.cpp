@@ -385,8 +385,10 @@ std::int64_t ElementWriter::lanes_of(const Term& reduction,
     return static_cast<std::int64_t>(
         std::min<std::uint64_t>(partial_results, std::bit_ceil(extent)));
   constexpr std::uint64_t least_terms = 16;
-  // The order of comparisons makes no difference.
-  const std::uint64_t most = is_extreme_of_f32(reduction) ? 2 * lanes : lanes;
+  // So many that a processor need not wait for its own results. The order of comparisons makes no difference.
+  constexpr std::uint64_t many_terms = 512;
+  const std::uint64_t most =
+      is_extreme_of_f32(reduction) || extent >= many_terms ? 2 * lanes : lanes;
   return is_side_by_side && extent >= least_terms
              ? static_cast<std::int64_t>(std::min(most, std::bit_floor(extent)))
              : 1;
@@ -482,28 +484,122 @@ Result<void> ElementWriter::write_lane_results(TermNumber id, const std::string&
   return {};
 }
 
-/// One term more for each lane, the first one at `first`.
+bool ElementWriter::uses_any(TermNumber id, const std::set<TermNumber>& others) const {
+  const Term& term = graph_.term(id);
+  const auto is_any = [&](const lowering::Linear& form) {
+    return std::any_of(form.terms.begin(), form.terms.end(), [&](const auto& part) {
+      return part.first >= lowering::first_term_atom &&
+             others.contains(part.first - lowering::first_term_atom);
+    });
+  };
+  if (is_any(term.linear) || std::any_of(term.indices.begin(), term.indices.end(), is_any))
+    return true;
+  for (const TermNumber operand : term.operands)
+    if (others.contains(operand) || is_any(graph_.form(operand))) return true;
+  for (const RegionId below : plan_.below[id])
+    for (const TermNumber inner : plan_.regions[below].terms)
+      if (uses_any(inner, others)) return true;
+  return false;
+}
+
+bool ElementWriter::is_rounded_to_f16(TermNumber id) const {
+  const Term& term = graph_.term(id);
+  return term.kind == Kind::cast && term.type == DataType::f16 &&
+         graph_.term(term.operands[0]).lanes == LaneKind::f32 && graph_.domain() == Domain::native;
+}
+
+/// One term more for each lane, the first one at `first`. Where values are rounded to f16 on the way, that is done for all
+/// lanes at once, between loops over them.
 Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
                                         const std::string& count) {
-  const Term& term = graph_.term(id);
   const RegionId loop = plan_.below[id].back();
-  const std::string at = fmt::format("at{}", id), total = fmt::format("l{}[{}]", id, at);
   source_.open(source::Block{});
-  widen_reads_of_lanes(loop, first, count, at);
-  source_.open(source::counting_loop(at, "0", count));
-  source_.add(source::constant("std::int64_t", variable_name(plan_.regions[loop].variable),
-                               first + " + " + at));
-  LEMMA_RETURN_IF_ERROR(write_region(loop));
-  if (is_extreme_of_f32(term)) {
-    source_.add(source::Call{fmt::format("take_extreme<{}>", term.kind == Kind::maximum_over),
-                             {total, fmt::format("sizes{}[{}]", id, at),
-                              term_name(term.operands[0])}});
-  } else {
-    LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
-    source_.add(source::Assignment{total, std::move(step)});
+  widen_reads_of_lanes(loop, first, count, fmt::format("at{}", id));
+  std::span<const TermNumber> terms = plan_.regions[loop].terms;
+  while (true) {
+    const auto rounded = std::find_if(terms.begin(), terms.end(), [this](TermNumber term) {
+      return is_rounded_to_f16(term);
+    });
+    const auto part = terms.first(static_cast<std::size_t>(rounded - terms.begin()));
+    terms = terms.subspan(part.size());
+    LEMMA_RETURN_IF_ERROR(
+        write_part_of_lanes(id, part, {terms.begin(), terms.end()}, first, count));
+    if (terms.empty()) break;
+    const std::string name = fmt::format("rounded{}", terms.front());
+    source_.add(
+        source::Declaration{.type = "float", .name = name, .extents = {count}, .alignment = 64});
+    source_.add(
+        source::Call{fmt::format("round_to_f16<{}>", count),
+                     {name, of_lanes_.at(graph_.term(terms.front()).operands[0])}});
+    of_lanes_.emplace(terms.front(), name);
+    terms = terms.subspan(1);
   }
-  source_.close(2);
+  source_.close();
   widened_.clear();
+  of_lanes_.clear();
+  return {};
+}
+
+/// A loop over the lanes with some terms. `later`: those that follow, the first of which rounds; if there are none, the lanes
+/// take what has been computed.
+Result<void> ElementWriter::write_part_of_lanes(TermNumber id, std::span<const TermNumber> part,
+                                                const std::set<TermNumber>& later,
+                                                const std::string& first,
+                                                const std::string& count) {
+  const std::string at = fmt::format("at{}", id);
+  const auto is_needed = [&](TermNumber term) {
+    const Term& reduction = graph_.term(id);
+    const auto product = summed_product_of(reduction);
+    return reduction.operands[0] == term ||
+           (product && (product->factors[0] == term || product->factors[1] == term ||
+                        product->condition == term)) ||
+           std::any_of(later.begin(), later.end(),
+                       [&](TermNumber user) { return uses_any(user, {term}); });
+  };
+  std::vector<TermNumber> kept;
+  for (const TermNumber term : part) {
+    if (later.empty() || !is_needed(term)) continue;
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(term));
+    const std::string name = fmt::format("of_lanes{}", term);
+    source_.add(
+        source::Declaration{.type = type, .name = name, .extents = {count}, .alignment = 64});
+    kept.push_back(term);
+  }
+  source_.open(source::counting_loop(at, "0", count));
+  source::Declaration index = source::constant(
+      "std::int64_t", variable_name(plan_.regions[plan_.below[id].back()].variable),
+      first + " + " + at);
+  index.may_be_unused = true;
+  source_.add(std::move(index));
+  for (const auto& [term, name] : of_lanes_) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, type_of(term));
+    source::Declaration value = source::constant(type, term_name(term), name + "[" + at + "]");
+    value.may_be_unused = true;
+    source_.add(std::move(value));
+  }
+  for (const TermNumber term : part) LEMMA_RETURN_IF_ERROR(write_term(term));
+  for (const TermNumber term : kept) {
+    const std::string name = fmt::format("of_lanes{}", term);
+    source_.add(source::Assignment{name + "[" + at + "]", term_name(term)});
+    of_lanes_.emplace(term, name);
+  }
+  if (later.empty()) LEMMA_RETURN_IF_ERROR(take_term_of_lane(id));
+  source_.close();
+  return {};
+}
+
+/// What has been computed goes into the result of the lane.
+Result<void> ElementWriter::take_term_of_lane(TermNumber id) {
+  const Term& term = graph_.term(id);
+  const std::string at = fmt::format("at{}", id), total = fmt::format("l{}[{}]", id, at);
+  if (is_extreme_of_f32(term)) {
+    source_.add(source::Call{
+        fmt::format("take_extreme<{}>", term.kind == Kind::maximum_over),
+        {total, fmt::format("sizes{}[{}]", id, at), term_name(term.operands[0])}});
+    return {};
+  }
+  LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
+  source_.add(source::Assignment{total, std::move(step)});
   return {};
 }
 

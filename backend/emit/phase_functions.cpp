@@ -68,6 +68,58 @@ struct Parameters : PhaseParameters {
   }
 };
 
+/// Whether all that a phase reads of an input at a point of a grid of one axis is the part of it that belongs to the point.
+bool reads_rows(const lowering::LoweredOutput& nest, std::uint32_t input, std::int64_t elements) {
+  const lowering::LoopVariable point = nest.axes.front();
+  bool is_read = false;
+  for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
+    const lowering::Term& term = nest.graph.term(id);
+    if (term.kind != ExpressionKind::read || term.input != input) continue;
+    const lowering::Linear address = nest.graph.address(term);
+    const lowering::Linear rest =
+        lowering::combine(address, lowering::Linear::atom(point), -elements);
+    if (address.coefficient(point) != elements || !nest.graph.range(rest).within(0, elements - 1))
+      return false;
+    is_read = true;
+  }
+  return is_read;
+}
+
+/// Asks, while a point is computed, for what is read at one of the next points and stored at this one or a later one: memory
+/// answers meanwhile. Only where the tensors are larger than a near cache, and a point has some lines of them.
+Result<Statements> prefetches_of_points(const TaskOperator& op, const Kernel& kernel) {
+  constexpr std::int64_t least_bytes = 1 << 20, line = 64, near_bytes = 4096, most_bytes = 1 << 14;
+  Statements result;
+  if (kernel.extents.size() != 1) return result;
+  const std::int64_t points = kernel.extents[0];
+  std::set<std::uint32_t> asked;
+  for (const Phase& phase : op.body.phases) {
+    if (phase.nest.graph.domain() != lowering::Domain::native) return Statements{};
+    for (const PhaseTensor& tensor : tensors_of(phase)) {
+      if (tensor.argument >= op.arguments.size() || asked.contains(tensor.argument)) continue;
+      std::int64_t elements = 1;
+      std::uint32_t input = 0;
+      while (tensor.is_read && input_name(input) != tensor.name) ++input;
+      for (const std::int64_t size :
+           tensor.is_read ? phase.nest.graph.inputs()[input].sizes : phase.nest.sizes)
+        elements *= size;
+      const std::int64_t row = elements / points,
+                         bytes = row * static_cast<std::int64_t>(byte_size(tensor.type));
+      if (bytes * points < least_bytes || bytes < 2 * line || bytes > most_bytes ||
+          (tensor.is_read && !reads_rows(phase.nest, input, row)))
+        continue;
+      asked.insert(tensor.argument);
+      const std::int64_t ahead = std::max<std::int64_t>(1, near_bytes / bytes) - (tensor.is_read ? 0 : 1);
+      LEMMA_ASSIGN_OR_RETURN(const std::string pointed, pointed_type(tensor));
+      result.push_back(source::Call{
+          fmt::format("prefetch<{}, {}>", row, !tensor.is_read),
+          {fmt::format("static_cast<{}*>(arguments[{}]) + at_most(point0 + {}, {}) * {}LL", pointed,
+                       tensor.argument, ahead, points - 1, row)}});
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<source::Call> PhaseFunctions::call_of(const TaskOperator& op, const Phase& phase,
@@ -112,6 +164,9 @@ Result<Statements> PhaseFunctions::emit_body(const TaskOperator& op, const Kerne
     LEMMA_ASSIGN_OR_RETURN(source::Call call, call_of(op, phase, grid, is_windowed));
     if (phase.has_barrier) body.add(source::Barrier{by_points});
     body.add(std::move(call));
+    if (!by_points || &phase != &op.body.phases.front()) continue;
+    LEMMA_ASSIGN_OR_RETURN(Statements prefetches, prefetches_of_points(op, kernel));
+    body.add(std::move(prefetches));
   }
   if (by_points) body.close(grid.size());
   return body.take();

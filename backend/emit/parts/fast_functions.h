@@ -45,21 +45,29 @@ inline T multiply_add(T a, T b, T c) {
 #endif
 }
 
-/// a / b, where b is the same for many a: compilers compute what is made of b alone once. The product with 1 / b is corrected by
-/// what is left of a, which is exact for quotients that are not close to the least numbers: the result is then the nearest
-/// one, but for rare ones that lie almost in the middle of two, and an exact quotient is exact. Without an instruction for
-/// multiply_add a division.
+/// What a quotient by b is made of: a / b = a (inverse + rest) scale. The rest has the sign of the inverse and is never 0 beside a
+/// finite one, so that zeros keep their signs and infinities stay what they are.
+struct Inverse {
+  float inverse, rest, scale;
+};
+inline Inverse inverse_of(float b) {
+  const float size = std::abs(b);
+  // The inverse of the least numbers is not finite, and that of the greatest ones has few digits.
+  const float scale = size < 0x1p-100F ? 0x1p64F : size > 0x1p100F ? 0x1p-64F : 1.0F;
+  const float scaled = b * scale, nearest = 1.0F / scaled;
+  const std::uint32_t is_above = multiply_add(-nearest, scaled, 1.0F) < 0.0F ? 1U : 0U;
+  const auto inverse = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - is_above);
+  const float left = multiply_add(-inverse, scaled, 1.0F);
+  return {inverse, inverse * (left > 0.0F ? left : 0x1p-60F), scale};
+}
+
+/// a / b, where b is the same for many a: compilers compute what is made of b alone once. It is the nearest quotient, but for
+/// rare ones that lie almost in the middle of two numbers, or close to the least ones; an exact quotient is exact. Without an
+/// instruction for multiply_add a division.
 inline float quotient(float a, float b) {
 #if defined(__FMA__) && !defined(EXACT_FUNCTIONS) && !defined(__CUDACC__)
-  // The inverse of the least numbers is not finite.
-  const float scale = std::abs(b) < 0x1p-100F ? 0x1p64F : 1.0F;
-  const float divisor = b * scale, inverse = 1.0F / divisor;
-  const float scaled = a * scale, near = scaled * inverse;
-  const float rest = multiply_add(-near, divisor, scaled);
-  const float corrected = multiply_add(rest, inverse, near);
-  // Nothing is left of zeros, whose sign has to stay, and nothing that is a number of what is not finite: the difference is
-  // not even 0 there.
-  return __builtin_islessgreater(rest, rest - rest) ? corrected : near;
+  const Inverse of_b = inverse_of(b);
+  return multiply_add(a, of_b.inverse, a * of_b.rest) * of_b.scale;
 #else
   return a / b;
 #endif
@@ -130,28 +138,42 @@ inline float exp_times_power(float x) {
 
 inline float exp(float x) { return exp_times_power<0>(x); }
 
+/// exp(x) as power (1 + above), for x between -87 and 88.
+struct NearPower {
+  float power, above;
+};
+inline NearPower near_power(float x) {
+  constexpr float rounder = 0x1.8p23F + 127;  // as above, with the bias once
+  const float shifted = multiply_add(x, 0x1.715476p0F, rounder), n = shifted - rounder;
+  const float r = multiply_add(n, -0x1.7f7d1cp-20F, multiply_add(n, -0x1.62e4p-1F, x));
+  const float q =
+      polynomial(r, 0.49999998F, 0.16666577F, 0.041666457F, 0.0083631812F, 0.0013933696F);
+  return {std::bit_cast<float>(std::bit_cast<std::uint32_t>(shifted) << 23U),
+          multiply_add(r * r, q, r)};
+}
+
+/// tanh(x) = e / (e + 2), where e = exp(2 x) - 1 has no digits that cancel.
 inline float tanh(float x) {
   const float size = std::abs(x);
-  const float z = x * x;
-  const float near = x * polynomial(z, 1.0F, -0.33333333F, 0.13333297F, -0.053957776F, 0.021756928F,
-                                    -0.0083051027F, 0.0022493183F);
-  const float far = 1.0F - 2.0F / (fast::exp(2.0F * size) + 1.0F);
-  return size < 0.625F ? near : std::copysign(far, x);
+  const float bounded = size > 9.1F ? 9.1F : size;  // the result is 1 from there on
+  const NearPower twice = near_power(bounded + bounded);
+  const float e = multiply_add(twice.above, twice.power, twice.power - 1.0F);
+  return std::copysign(e / (e + 2.0F), x);
 }
 
 inline float erf(float x) {
-  const float size = std::abs(x);
-  const float z = x * x;
+  const float size = std::abs(x), z = x * x;
   const float near =
-      x * polynomial(z, 1.128379167F, -0.376126385F, 0.112837826F, -0.0268654383F, 0.00522105341F,
-                     -0.000848439655F, 0.000112682539F, -0.00000967359085F);
-  // erfc(x) = exp(-x^2) g(1 / (1 + x / 2)); beyond 4 it is less than half a unit in the last place of 1.
+      multiply_add(x, polynomial(z, 1.28379166e-1F, -3.76125336e-1F, 1.12819925e-1F,
+                                 -2.67681349e-2F, 4.99119423e-3F, -5.96761703e-4F), x);
+  // 1 - erf is a power whose exponent is close to a polynomial; beyond 4 it is less than half a unit in the last place of 1.
   const float bounded = size > 4.0F ? 4.0F : size;
-  const float t = 1.0F / multiply_add(0.5F, bounded, 1.0F);
-  const float g = polynomial(t, -0.00010941984F, 0.28414649F, 0.26537592F, 0.32386876F,
-                             -0.041207964F, 0.46003701F, -0.36539619F, 0.057921465F, 0.015468232F);
-  const float far = multiply_add(-fast::exp(-bounded * bounded), g, 1.0F);
-  return size < 1.0F ? near : std::copysign(far, x);
+  const float exponent =
+      multiply_add(bounded, polynomial(bounded, -1.28717512e-1F, -6.34846687e-1F, -1.06777877e-1F,
+                                       2.42546219e-2F, -3.88396438e-3F, 3.83197126e-4F, -1.72853470e-5F), -bounded);
+  const NearPower rest = near_power(exponent);
+  const float far = multiply_add(-rest.above, rest.power, 1.0F - rest.power);
+  return size < 0.927734375F ? near : std::copysign(far, x);
 }
 
 #ifdef __CUDACC__

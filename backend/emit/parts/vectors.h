@@ -166,7 +166,7 @@ template <std::int64_t lanes, std::int64_t step, typename V, typename T>
 }
 
 // Conversions of many elements of f16 at once, by instructions where there are such. These keep some digits of NaN, which the
-// functions of half_precision.h do not: elements among which there is one are converted by those.
+// functions of half_precision.h do not: elements among which there is one are stored by those.
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__FMA__)
 #define CONVERTS_HALVES
@@ -188,9 +188,14 @@ using HalvesInF32 = __m512;
 [[gnu::always_inline]] inline void put_halves(F16* to, __m256i halves) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
 }
-[[gnu::always_inline]] inline bool has_nan(HalvesInF32 values) {
-  return _mm512_cmp_ps_mask(values, values, _CMP_UNORD_Q) != 0;
+using HalvesWithNan = __mmask16;
+[[gnu::always_inline]] inline HalvesWithNan nan_among(HalvesInF32 values) {
+  return _mm512_cmp_ps_mask(values, values, _CMP_UNORD_Q);
 }
+[[gnu::always_inline]] inline HalvesWithNan either(HalvesWithNan a, HalvesWithNan b) {
+  return static_cast<HalvesWithNan>(a | b);
+}
+[[gnu::always_inline]] inline bool are_there(HalvesWithNan lanes) { return lanes != 0; }
 #elif defined(__F16C__) && defined(__AVX__) && defined(__FMA__)
 #define CONVERTS_HALVES
 constexpr std::int64_t halves_at_once = 8;
@@ -211,8 +216,15 @@ using HalvesInF32 = __m256;
 [[gnu::always_inline]] inline void put_halves(F16* to, __m128i halves) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), halves);
 }
-[[gnu::always_inline]] inline bool has_nan(HalvesInF32 values) {
-  return _mm256_movemask_ps(_mm256_cmp_ps(values, values, _CMP_UNORD_Q)) != 0;
+using HalvesWithNan = __m256;
+[[gnu::always_inline]] inline HalvesWithNan nan_among(HalvesInF32 values) {
+  return _mm256_cmp_ps(values, values, _CMP_UNORD_Q);
+}
+[[gnu::always_inline]] inline HalvesWithNan either(HalvesWithNan a, HalvesWithNan b) {
+  return _mm256_or_ps(a, b);
+}
+[[gnu::always_inline]] inline bool are_there(HalvesWithNan lanes) {
+  return _mm256_movemask_ps(lanes) != 0;
 }
 #endif
 
@@ -227,17 +239,14 @@ template <typename To, typename From>
       to[i] = static_cast<To>(from[i]);
 }
 
-/// So many elements of f16 become f32.
+/// So many elements of f16 become f32. NaN becomes one that is quiet.
 template <std::int64_t count>
 [[maybe_unused, gnu::always_inline]] inline void widen(float* __restrict to,
                                                        const F16* __restrict from) {
   std::int64_t i = 0;
 #if defined(CONVERTS_HALVES)
-  for (; i + halves_at_once <= count; i += halves_at_once) {
-    const HalvesInF32 values = from_halves(halves_at(from + i));
-    put_f32(to + i, values);
-    if (__builtin_expect(has_nan(values), 0)) break;
-  }
+  for (; i + halves_at_once <= count; i += halves_at_once)
+    put_f32(to + i, from_halves(halves_at(from + i)));
 #endif
   if (i < count) convert_one_by_one(to + i, from + i, count - i);
 }
@@ -248,26 +257,25 @@ template <std::int64_t count>
                                                         const float* __restrict from) {
   std::int64_t i = 0;
 #if defined(CONVERTS_HALVES)
+  HalvesWithNan nan = {};
   for (; i + halves_at_once <= count; i += halves_at_once) {
     const HalvesInF32 values = f32_at(from + i);
     put_halves(to + i, to_halves(values));
-    if (__builtin_expect(has_nan(values), 0)) break;
+    nan = either(nan, nan_among(values));
   }
+  if (__builtin_expect(are_there(nan), 0)) i = 0;
 #endif
   if (i < count) convert_one_by_one(to + i, from + i, count - i);
 }
 
-/// So many elements of f32 are rounded to values of f16.
+/// So many elements of f32 are rounded to values of f16. NaN stays NaN.
 template <std::int64_t count>
 [[maybe_unused, gnu::always_inline]] inline void round_to_f16(float* __restrict to,
                                                               const float* __restrict from) {
   std::int64_t i = 0;
 #if defined(CONVERTS_HALVES)
-  for (; i + halves_at_once <= count; i += halves_at_once) {
-    const HalvesInF32 values = f32_at(from + i);
-    put_f32(to + i, from_halves(to_halves(values)));
-    if (__builtin_expect(has_nan(values), 0)) break;
-  }
+  for (; i + halves_at_once <= count; i += halves_at_once)
+    put_f32(to + i, from_halves(to_halves(f32_at(from + i))));
 #endif
   if (i < count) convert_one_by_one(to + i, from + i, count - i);
 }
