@@ -130,7 +130,7 @@ class FlowTables {
   /// The position of an output whose rows a run decides; -1 for other tensors.
   std::int64_t free_output(FlowTensorNumber number) const {
     const FlowTensor& tensor = program_.tensors[number];
-    return tensor.has_free_rows ? tensor.position : -1;
+    return tensor.has_free_rows ? static_cast<std::int64_t>(tensor.position) : -1;
   }
 
   const FlowProgram& program_;
