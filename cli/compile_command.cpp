@@ -112,6 +112,12 @@ void add_compile_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated), or list several, "
                       "NAME:1/4/16,128");
+  command
+      ->add_option("--most-steps", request.most_rows,
+                   "room in outputs with a row for each step of a loop, where a run decides how "
+                   "many steps these are")
+      ->check(check_positive)
+      ->capture_default_str();
   command->add_option("--name", request.name,
                       "of the functions and files (default: that of the model)");
   command->add_flag(

@@ -22,14 +22,14 @@
 #include "backend/simulate/simulate.h"
 #include "base/sha256.h"
 #include "frontend_onnx/export.h"
-#include "frontend_onnx/import.h"
 #include "ir/graph_text.h"
 #include "ir/rebuild.h"
 #include "outputs/files.h"
 #include "outputs/scratch.h"
-#include "pipeline/taken_branches.h"
 #include "programs/compiled_models.h"
 #include "programs/emission.h"
+#include "programs/flow_emission.h"
+#include "programs/flow_model.h"
 #include "programs/graph_parts.h"
 #include "search/fold_constants.h"
 
@@ -61,16 +61,6 @@ Types outputs_of(const Graph& graph) {
 
 bool has_fixed_sizes(const TensorType& type) {
   return type.shape && constant_sizes(*type.shape).has_value();
-}
-
-Result<OnnxModel> read_model(const std::string& file,
-                             const std::map<std::string, Shape, std::less<>>& shapes) {
-  ImportOptions reading;
-  reading.fix_overridable_initializers = true;
-  reading.writes_out_recurrences = true;
-  reading.shapes = shapes;
-  LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
-  return with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
 }
 
 /// Errors name an input that has no sizes.
@@ -159,7 +149,7 @@ class Compiler {
   Result<Compilation> compile() {
     step("reading");
     for (const auto& shapes : request_.shapes) {
-      LEMMA_ASSIGN_OR_RETURN(OnnxModel model, read_model(request_.model, shapes));
+      LEMMA_ASSIGN_OR_RETURN(OnnxModel model, read_program_model(request_.model, shapes));
       models_.push_back(std::move(model));
     }
     LEMMA_RETURN_IF_ERROR(check_time());
@@ -175,25 +165,52 @@ class Compiler {
     }
     step("planning");
     const auto begin = Clock::now();
-    auto programs = whole_programs();
+    auto program = whole_program();
     result_.planning_seconds = seconds_since(begin);
     LEMMA_RETURN_IF_ERROR(check_time());
-    if (!programs) {
+    if (!program) {
       const bool is_cut = request_.in_parts && models_.size() == 1 &&
-                          programs.error().kind == ErrorKind::unsupported;
-      if (!is_cut) return tl::unexpected(std::move(programs.error()));
+                          program.error().kind == ErrorKind::unsupported;
+      if (!is_cut) return tl::unexpected(std::move(program.error()));
       LEMMA_RETURN_IF_ERROR(compile_in_parts());
       return std::move(result_);
     }
     for (const NamedType& output : outputs_of(models_.front().graph))
       result_.outputs.push_back({output, output.name});
-    LEMMA_RETURN_IF_ERROR(request_.directory.empty() ? build_in_cache({*programs})
-                                                     : write_directory(*programs));
+    LEMMA_RETURN_IF_ERROR(request_.directory.empty() ? build_in_cache({*program})
+                                                     : write_directory(*program));
     return std::move(result_);
   }
 
  private:
   using Programs = std::vector<backend::TaskProgram>;
+
+  /// Programs for several sizes, or one with control flow.
+  struct Planned {
+    Programs programs;
+    std::optional<backend::FlowProgram> flow;
+
+    std::span<const backend::TaskProgram> segments() const {
+      return flow ? std::span<const backend::TaskProgram>(flow->segments) : programs;
+    }
+    Result<backend::ProgramFiles> files(const backend::ProgramNames& names) const {
+      return flow ? backend::emit_flow_program(*flow, names)
+                  : backend::emit_program(programs, names);
+    }
+    std::size_t units() const {
+      std::size_t most = 1;
+      for (const backend::TaskProgram& program : segments())
+        most = std::max(most, program.units.size());
+      return most;
+    }
+    std::size_t operators() const {
+      if (!flow) return programs.front().graph.operators.size();
+      std::size_t sum = 0;
+      for (const backend::TaskProgram& segment : flow->segments)
+        sum += segment.graph.operators.size();
+      return sum;
+    }
+  };
 
   void step(const std::string& what) const {
     if (request_.on_step) request_.on_step(what);
@@ -208,6 +225,25 @@ class Compiler {
   Result<void> in_time(Result<void> compiled) const {
     if (!compiled) LEMMA_RETURN_IF_ERROR(check_time());
     return compiled;
+  }
+
+  /// The whole model.
+  Result<Planned> whole_program() const {
+    if (!has_control_flow(models_.front().graph)) {
+      LEMMA_ASSIGN_OR_RETURN(Programs programs, whole_programs());
+      return Planned{std::move(programs), std::nullopt};
+    }
+    if (models_.size() > 1)
+      return unsupported("a model with control flow has a program for one list of sizes");
+    LEMMA_ASSIGN_OR_RETURN(const OnnxModel model,
+                           read_program_model(request_.model, request_.shapes.front(), false));
+    auto flow = compile_flow(model, options_, request_.most_rows);
+    // A body that is wrong is for the runtime to say, where there is one.
+    if (!flow && request_.in_parts) return unsupported(flow.error().message);
+    LEMMA_RETURN_IF_ERROR(flow);
+    Planned planned{{}, std::move(*flow)};
+    LEMMA_RETURN_IF_ERROR(planned.files({"model", "model"}));
+    return planned;
   }
 
   /// A program for each size of the whole model.
@@ -226,6 +262,13 @@ class Compiler {
   }
 
   /// The parts of the model, and programs for those that have one, in their order.
+  Result<PartedGraph> plan_parts(const Graph& graph, std::vector<Planned>& planned_parts) {
+    std::vector<Programs> programs;
+    LEMMA_ASSIGN_OR_RETURN(PartedGraph parted, plan_parts(graph, programs));
+    for (Programs& of_part : programs) planned_parts.push_back({std::move(of_part), std::nullopt});
+    return parted;
+  }
+
   Result<PartedGraph> plan_parts(const Graph& graph, std::vector<Programs>& programs) {
     NodesWithoutProgram search(graph);
     LEMMA_ASSIGN_OR_RETURN(std::set<NodeId> in_runtime, search.find());
@@ -280,7 +323,7 @@ class Compiler {
     step("planning parts");
     const auto begin = Clock::now();
     LEMMA_ASSIGN_OR_RETURN(const Graph graph, fold_constants(models_.front().graph, {}));
-    std::vector<Programs> programs;
+    std::vector<Planned> programs;
     LEMMA_ASSIGN_OR_RETURN(const PartedGraph parted, plan_parts(graph, programs));
     result_.planning_seconds += seconds_since(begin);
     LEMMA_RETURN_IF_ERROR(build_in_cache(programs));
@@ -317,28 +360,30 @@ class Compiler {
   }
 
   /// A part that is a program, with the inputs and outputs of the whole model.
-  void add_program(const Programs& programs, fs::path library, fs::path weights) {
+  void add_program(const Planned& program, fs::path library, fs::path weights) {
     CompiledPart& part = result_.parts.emplace_back();
     part.is_program = true;
     part.library = std::move(library);
     part.weights = std::move(weights);
-    part.units = programs.front().units.size();
-    part.operators = programs.front().graph.operators.size();
+    part.units = program.units();
+    part.operators = program.operators();
     part.inputs = result_.inputs;
     part.outputs = outputs_of(models_.front().graph);
   }
 
   /// Builds each of several programs in the cache.
-  Result<void> build_in_cache(const std::vector<Programs>& all) {
+  Result<void> build_in_cache(const std::vector<Planned>& all) {
     LEMMA_ASSIGN_OR_RETURN(const fs::path cache, backend::default_cache_folder());
     LEMMA_ASSIGN_OR_RETURN(const auto builder, backend::ProgramBuilder::create(cache));
     step(all.size() == 1 ? "compiling" : fmt::format("compiling {} programs", all.size()));
     const auto begin = Clock::now();
     std::vector<fs::path> folders;
-    for (const Programs& programs : all) {
+    const backend::ProgramNames names = {"task_program", "task program"};
+    for (const Planned& planned : all) {
       LEMMA_ASSIGN_OR_RETURN(folders.emplace_back(),
-                             builder.write(programs, {"task_program", "task program"}));
-      add_program(programs, folders.back() / "program.so", folders.back() / "weights.bin");
+                             planned.flow ? builder.write(*planned.flow, names)
+                                          : builder.write(planned.programs, names));
+      add_program(planned, folders.back() / "program.so", folders.back() / "weights.bin");
     }
     LEMMA_RETURN_IF_ERROR(in_time(builder.build_all(
         folders, [this] { return is_over(); }, 0)));
@@ -346,16 +391,16 @@ class Compiler {
     return {};
   }
 
-  /// The library of the programs in a directory.
-  Result<void> write_directory(const Programs& programs) {
+  /// The library of the program in a directory.
+  Result<void> write_directory(const Planned& program) {
     const std::string stem = fs::path(request_.model).stem().string();
     backend::ProgramNames names;
     names.name = backend::undecided_name;
     names.title = stem;
-    if (programs.size() > 1) {
+    if (program.programs.size() > 1) {
       LEMMA_ASSIGN_OR_RETURN(names.dimensions, dimension_names(request_.model));
     }
-    LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, backend::emit_program(programs, names));
+    LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, program.files(names));
     files = backend::with_name(std::move(files), backend::library_identifier(
                                                      request_.name.empty() ? stem : request_.name));
     const TemporaryDirectory scratch;
@@ -370,11 +415,15 @@ class Compiler {
         scratch.path(), name, library, [this] { return is_over(); }, 0)));
     result_.compiling_seconds = seconds_since(begin);
     step("writing");
+    std::vector<backend::TaskProgram> described;
+    if (program.flow) described.push_back(backend::described_interface(*program.flow));
     LEMMA_ASSIGN_OR_RETURN(
-        result_.files, backend::write_library(programs, files, stem, builder.identity(), library,
-                                              request_.directory, request_.replaces));
+        result_.files,
+        backend::write_library(program.segments(), program.flow ? described : program.programs,
+                               files, stem, builder.identity(), library, request_.directory,
+                               request_.replaces));
     const fs::path directory = request_.directory;
-    add_program(programs, directory / library.filename(), directory / (name + ".weights"));
+    add_program(program, directory / library.filename(), directory / (name + ".weights"));
     return {};
   }
 

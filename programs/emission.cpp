@@ -18,8 +18,10 @@
 #include "frontend_onnx/import.h"
 #include "frontend_onnx/tensor_file.h"
 #include "interpreter/random.h"
-#include "pipeline/taken_branches.h"
 #include "pipeline/trace_folder.h"
+#include "programs/flow_emission.h"
+#include "programs/flow_model.h"
+#include "programs/flow_oracle.h"
 #include "search/fold_constants.h"
 #include "targets/data_files.h"
 
@@ -123,12 +125,12 @@ Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
                                     const InputChoice& choice,
                                     std::optional<std::uint64_t> most_bytes) {
-  ImportOptions reading;
-  reading.fix_overridable_initializers = true;
-  reading.writes_out_recurrences = true;
-  reading.shapes = shapes;
-  LEMMA_ASSIGN_OR_RETURN(OnnxModel read, import_model(file, reading));
-  OnnxModel model = with_taken_branches(std::move(read), fs::path(file).parent_path(), reading, {});
+  LEMMA_ASSIGN_OR_RETURN(OnnxModel model, read_program_model(file, shapes));
+  return prepare_model(std::move(model), choice, most_bytes);
+}
+
+Result<PreparedModel> prepare_model(OnnxModel model, const InputChoice& choice,
+                                    std::optional<std::uint64_t> most_bytes) {
   for (const NodeId id : model.graph.inputs()) {
     const Node& node = model.graph.node(id);
     LEMMA_RETURN_IF_ERROR(
@@ -292,6 +294,109 @@ Result<void> write_emission(const EmissionRequest& request, std::vector<Prepared
 
 }  // namespace
 
+namespace {
+
+/// What a model with control flow cannot be asked for.
+Result<void> check_flow_request(const EmissionRequest& request) {
+  if (request.shapes.size() > 1)
+    return unsupported("a model with control flow has a program for one list of sizes");
+  if (request.in_prime_field) return unsupported("control flow over the prime field");
+  if (request.memory_limit || request.takes_least_memory)
+    return unsupported("a limit of memory for a model with control flow");
+  return {};
+}
+
+/// An output with room for all rows. What is behind those that there are is left alone: so is what the self-check fills
+/// outputs with.
+std::vector<std::byte> with_room(const Tensor& output, const backend::FlowTensor& room) {
+  std::vector<std::byte> bytes(room.bytes(), std::byte{0xff});
+  std::ranges::copy(output.bytes().first(std::min(output.bytes().size(), bytes.size())),
+                    bytes.begin());
+  return bytes;
+}
+
+/// Outputs of the interpreter, also on other inputs where the model is not defined on these.
+Result<std::vector<Tensor>> run_flow_on_inputs(const OnnxModel& model, const InputChoice& choice,
+                                               const interpreter::RunOptions& running,
+                                               std::vector<NamedTensor>& inputs) {
+  auto outputs = run_flow_model(model, inputs, running);
+  if (outputs || !choice.folder.empty()) return outputs;
+  for (const interpreter::RandomRange& range : other_ranges) {
+    LEMMA_ASSIGN_OR_RETURN(auto others, inputs_of(model.graph, choice, range));
+    auto of_these = run_flow_model(model, others, running);
+    if (!of_these) continue;
+    inputs = std::move(others);
+    return of_these;
+  }
+  outputs.error().message += "; --inputs DIR gives the inputs of the self-check";
+  return outputs;
+}
+
+/// Writes the directory of a model with control flow.
+Result<void> write_flow(const EmissionRequest& request, const OnnxModel& model,
+                        Emission& emission) {
+  const backend::FlowProgram& program = *emission.flow;
+  std::vector<NamedTensor>& inputs = emission.inputs.front();
+  const std::string stem = fs::path(request.model).stem().string();
+  backend::ProgramNames names;
+  names.name = backend::undecided_name;
+  names.title = stem;
+  names.missing_bytes = emission.missing_bytes;
+  std::vector<std::vector<std::byte>> roomy;
+  backend::RecordedTensors recorded;
+  if (emission.missing_bytes == 0) {
+    interpreter::RunOptions running;
+    running.threads = request.threads;
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                           run_flow_on_inputs(model, request.inputs, running, inputs));
+    for (const OutputAllowance& allowance :
+         flow_allowances(model, inputs, outputs, running, request.inputs.seed)) {
+      if (names.allowances.empty()) names.allowances.emplace_back();
+      names.allowances.front().push_back(
+          {allowance.relative, allowance.common, allowance.jump, allowance.jumps});
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      roomy.push_back(with_room(outputs[i], program.tensors[program.outputs[i]]));
+    for (const NamedTensor& input : inputs) recorded.push_back(input.value.bytes());
+    recorded.insert(recorded.end(), roomy.begin(), roomy.end());
+  }
+  LEMMA_ASSIGN_OR_RETURN(backend::ProgramFiles files, backend::emit_flow_program(program, names));
+  files = backend::with_name(std::move(files),
+                             backend::identifier_of(request.name.empty() ? stem : request.name));
+  return backend::write_program(program.segments, files, recorded, request.directory,
+                                request.replaces, request.before_publishing);
+}
+
+/// Emits a model with control flow, for processors.
+Result<Emission> emit_flow(const EmissionRequest& request) {
+  LEMMA_RETURN_IF_ERROR(check_flow_request(request));
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model,
+                         read_program_model(request.model, request.shapes.front(), false));
+  Emission emission;
+  for (const NodeId id : model.graph.inputs()) {
+    const Node& node = model.graph.node(id);
+    LEMMA_RETURN_IF_ERROR(
+        check_input(model.graph.input_name(node), model.graph.type(node.output())));
+  }
+  emission.inputs.emplace_back();
+  const std::uint64_t bytes = running_bytes(model.graph);
+  if (bytes > request.most_check_bytes) {
+    emission.missing_bytes = bytes;
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(emission.inputs.front(), inputs_of(model.graph, request.inputs));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  LEMMA_ASSIGN_OR_RETURN(emission.flow,
+                         compile_flow(model, options_of(request), request.most_rows));
+  emission.planning_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  emission.programs = emission.flow->segments;
+  if (!request.directory.empty()) LEMMA_RETURN_IF_ERROR(write_flow(request, model, emission));
+  return emission;
+}
+
+}  // namespace
+
 Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file) {
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(file, {}));
   std::map<std::string, std::vector<std::string>> names;
@@ -352,7 +457,13 @@ Result<Emission> emit_model(const EmissionRequest& asked) {
   std::vector<PreparedModel> prepared;
   std::vector<Graph> graphs;
   for (const auto& shapes : request.shapes) {
-    LEMMA_ASSIGN_OR_RETURN(PreparedModel model, prepare_model(request.model, shapes, request.inputs,
+    LEMMA_ASSIGN_OR_RETURN(OnnxModel read, read_program_model(request.model, shapes));
+    if (!request.cuda && has_control_flow(read.graph)) {
+      LEMMA_ASSIGN_OR_RETURN(Emission emission, emit_flow(request));
+      LEMMA_RETURN_IF_ERROR(trace.outcome());
+      return emission;
+    }
+    LEMMA_ASSIGN_OR_RETURN(PreparedModel model, prepare_model(std::move(read), request.inputs,
                                                               request.most_check_bytes));
     graphs.push_back(model.graph);
     prepared.push_back(std::move(model));

@@ -11,12 +11,15 @@
 #include "backend/compile/compile.h"
 #include "backend/emit/emit_program.h"
 #include "backend/execute/known_resources.h"
+#include "backend/flow_program.h"
 #include "backend_cuda/emit_cuda/emit_cuda.h"
 #include "backend_cuda/regions/plan_regions.h"
 #include "costmodel/device.h"
+#include "frontend_onnx/model.h"
 #include "interpreter/run.h"
 #include "ir/dimension.h"
 #include "ir/graph.h"
+#include "programs/flow_emission.h"
 
 namespace lemma {
 
@@ -69,6 +72,7 @@ struct EmissionRequest {
   backend::StitchOptions stitching = {};
   std::optional<std::uint64_t> memory_limit = std::nullopt;  // of the arena, in bytes
   bool takes_least_memory = false;                           // the order that needs the least
+  std::int64_t most_rows = usual_most_rows;  // that loops have room for (docs/rtask.md, "Control flow")
   bool in_prime_field = false;       // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<NvidiaDevice> cuda;  // nothing: source for processors
   std::optional<CallRequest> calls;
@@ -82,8 +86,11 @@ struct PreparedModel {
   std::vector<interpreter::NamedTensor> inputs;
   std::uint64_t missing_bytes = 0;  // of what there are no inputs for; 0: there are
 };
-/// A model from a file, with its inputs, where running it on them takes no more bytes. All sizes must be fixed, by the file or by
+/// A model with its inputs, where running it on them takes no more bytes. All sizes must be fixed, by the file or by
 /// `shapes`.
+Result<PreparedModel> prepare_model(OnnxModel model, const InputChoice& choice = {},
+                                    std::optional<std::uint64_t> most_bytes = std::nullopt);
+/// The same of a file.
 Result<PreparedModel> prepare_model(const std::string& file,
                                     const std::map<std::string, Shape, std::less<>>& shapes,
                                     const InputChoice& choice = {},
@@ -93,7 +100,8 @@ Result<PreparedModel> prepare_model(const std::string& file,
 Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file);
 
 struct Emission {
-  std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs
+  std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs, or segments
+  std::optional<backend::FlowProgram> flow;  // of a model with control flow, which has the segments
   std::vector<std::vector<interpreter::NamedTensor>> inputs;  // by sizes
   std::uint64_t missing_bytes =
       0;  // that the self-check would take, where there is none and no inputs are
@@ -108,7 +116,7 @@ struct Emission {
 /// An error: the directory is there and may not be replaced, or something else is in its place.
 Result<void> check_emission_directory(const EmissionRequest& request);
 
-/// Emits the program of a model. Without a directory, it is only planned. Otherwise the directory appears
+/// Emits the program of a model, which may have control flow. Without a directory, it is only planned. Otherwise the directory appears
 /// complete, or not at all.
 Result<Emission> emit_model(const EmissionRequest& request);
 

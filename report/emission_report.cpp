@@ -1,5 +1,7 @@
 #include "report/emission_report.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "backend/emit/tables_text.h"
@@ -70,6 +72,26 @@ Result<nlohmann::ordered_json> json_of(const backend::TaskProgram& program,
   return json;
 }
 
+/// Counts of a program with control flow; operators, tasks and waits are those of all segments.
+nlohmann::ordered_json flow_json(const backend::FlowProgram& program) {
+  std::size_t units = 1, operators = 0, tasks = 0, waits = 0;
+  for (const backend::TaskProgram& segment : program.segments) {
+    units = std::max(units, segment.units.size());
+    operators += segment.graph.operators.size();
+    tasks += segment.task_count();
+    waits += backend::wait_count(segment);
+  }
+  return {{"segments", program.segments.size()},
+          {"instructions", program.instructions.size()},
+          {"units", units},
+          {"operators", operators},
+          {"tasks", tasks},
+          {"waits", waits},
+          {"arena_bytes", program.arena_bytes},
+          {"unshared_bytes", program.unshared_bytes},
+          {"weight_bytes", program.segments.front().weight_bytes}};
+}
+
 /// What is made; the model where nothing is.
 const std::string& name_of(const EmissionRequest& request) {
   return request.directory.empty() ? request.model : request.directory;
@@ -116,7 +138,7 @@ Result<nlohmann::ordered_json> emission_json(const EmissionRequest& request,
   nlohmann::ordered_json sizes = nlohmann::ordered_json::array();
   const bool is_cut = emission.calls && emission.calls->program;
   for (const backend::TaskProgram& program : emission.programs) {
-    if (is_cut) break;
+    if (is_cut || emission.flow) break;
     LEMMA_ASSIGN_OR_RETURN(nlohmann::ordered_json counts,
                            json_of(program, figures.cache_bytes, figures.lists_operators));
     if (emission.programs.size() == 1) {
@@ -129,6 +151,7 @@ Result<nlohmann::ordered_json> emission_json(const EmissionRequest& request,
     entry.update(counts);
     sizes.push_back(std::move(entry));
   }
+  if (emission.flow) json.update(flow_json(*emission.flow));
   if (!sizes.empty()) json["sizes"] = std::move(sizes);
   if (emission.calls) json["library_calls"] = region_json(*emission.calls);
   if (refused_text(emission))
@@ -143,13 +166,27 @@ std::string emission_text(const EmissionRequest& request, const Emission& emissi
   if (emission.calls && emission.calls->program)
     return region_text(request, *emission.calls->program);
   std::string result;
-  for (const backend::TaskProgram& program : emission.programs)
+  if (emission.flow) {
+    const backend::FlowProgram& flow = *emission.flow;
+    const nlohmann::ordered_json counts = flow_json(flow);
+    result = printable(fmt::format(
+                 "{}: {} segments and {} instructions, {} operators in {} tasks on {} units, {} "
+                 "waits, arena {} bytes",
+                 name_of(request), flow.segments.size(), flow.instructions.size(),
+                 counts["operators"].get<std::size_t>(), counts["tasks"].get<std::size_t>(),
+                 counts["units"].get<std::size_t>(), counts["waits"].get<std::size_t>(),
+                 flow.arena_bytes)) +
+             "\n";
+  }
+  for (const backend::TaskProgram& program : emission.programs) {
+    if (emission.flow) break;
     result += printable(fmt::format(
                   "{}: {} operators in {} tasks on {} units, {} waits, arena {} bytes{}",
                   name_of(request), program.graph.operators.size(), program.task_count(),
                   program.units.size(), backend::wait_count(program), program.arena_bytes,
                   planned_text(program))) +
               "\n" + (program.memory ? memory_text(*program.memory, program.arena_bytes) : "");
+  }
   if (emission.missing_bytes > 0)
     result += printable(fmt::format("{}: without a self-check, whose tensors would take {} bytes "
                                     "(--most-check-memory)",

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backend/emit/flow_text.h"
 #include "backend/emit/kernel_sources.h"
 #include "backend/emit/parts.h"
 #include "backend/emit/parts/weight_checksum.h"
@@ -228,11 +229,58 @@ ProgramFiles shared_files(const Words& words) {
           {"weight_checksum.h", std::string(parts::weight_checksum)}};
 }
 
-Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) {
-  LEMMA_RETURN_IF_ERROR(check_sizes(programs));
+namespace {
+
+/// What sources say of control flow, where there is none.
+Words words_without_flow() {
+  return {{"has_flow", "false"},
+          {"flow_include", ""},
+          {"flow_functions", ""},
+          {"flow_declarations", ""},
+          {"flow_codes", ""},
+          {"flow_files", ""},
+          {"flow_text", ""},
+          {"run", "threads.machine.run(size, memories);"}};
+}
+
+/// Counts of segments, and what sources say of control flow. `name`: of the program.
+void take_flow(const FlowProgram& flow, const std::string& name, Words& words) {
+  std::size_t operators = 0, tasks = 0, waits = 0;
+  for (const TaskProgram& segment : flow.segments) {
+    operators += segment.graph.operators.size();
+    tasks += segment.task_count();
+    waits += wait_count(segment);
+  }
+  words["operators"] = fmt::format("{}", operators);
+  words["tasks"] = fmt::format("{}", tasks);
+  words["waits"] = fmt::format("{}", waits);
+  words["unshared_bytes"] = fmt::format("{}", flow.unshared_bytes);
+  words["has_flow"] = "true";
+  words["flow_include"] = "#include \"flow_tables.h\"\n";
+  words["run"] = filled_in(parts::flow_run, {{"name", name}});
+  words["flow_functions"] = filled_in(parts::flow_functions, {{"name", name}});
+  words["flow_declarations"] = filled_in(parts::flow_declarations, {{"name", name}});
+  words["flow_codes"] = fmt::format(
+      ",\n  {}_refused = 6 /* a loop takes more steps than its outputs have room for */", name);
+  words["flow_files"] =
+      "| `flow.h`, `flow_tables.h` | which schedules run in which order, decided in each run |\n";
+  words["flow_text"] = fmt::format(
+      " There are {} schedules, between which {} instructions branch, loop and hand tensors on; that each of these "
+      "finds what it reads was checked as well.",
+      flow.segments.size(), flow.instructions.size());
+}
+
+/// Sources with the kernels and schedules of `programs`, and the interface of `described`.
+Result<ProgramFiles> emit_files(Programs programs, Programs described, const FlowProgram* flow,
+                                const ProgramNames& names) {
   LEMMA_ASSIGN_OR_RETURN(const KernelTexts kernels, kernel_texts(programs));
   const bool has_residues = programs.front().domain == lowering::Domain::prime_field;
-  Words words = program_words(programs, names, kernels.functions.size());
+  Words words = program_words(described, names, kernels.functions.size());
+  words.merge(words_without_flow());
+  if (flow != nullptr) take_flow(*flow, names.name, words);
+  std::uint64_t arena_bytes = 0;
+  for (const TaskProgram& program : described)
+    arena_bytes = std::max(arena_bytes, program.arena_bytes);
   ProgramFiles kernel_sources = kernel_files(kernels, names.name, has_residues);
   std::string includes, listed;
   for (const auto& [file, text] : kernel_sources)
@@ -253,13 +301,29 @@ Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) 
                 {"program_names.h", filled_in(parts::program_names, words)},
                 {"rank_selection.h", std::string(parts::rank_selection)},
                 {"run_time.h", std::string(parts::run_time)},
-                {"schedule.h", tables_text(programs, kernels, names.name, weight_digest(programs))},
+                {"schedule.h", tables_text(programs, kernels, names.name, weight_digest(programs),
+                                           arena_bytes)},
                 {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
                 {"vectors.h", std::string(parts::vectors)}});
+  if (flow != nullptr)
+    files.insert(files.end(), {{"flow.h", std::string(parts::flow)},
+                               {"flow_tables.h", flow_tables_text(*flow)}});
   if (has_residues)
     files.insert(files.end(), {{"field.h", std::string(parts::field)},
                                {"residues.h", std::string(parts::residues)}});
   return files;
+}
+
+}  // namespace
+
+Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names) {
+  LEMMA_RETURN_IF_ERROR(check_sizes(programs));
+  return emit_files(programs, programs, nullptr, names);
+}
+
+Result<ProgramFiles> emit_flow_program(const FlowProgram& program, const ProgramNames& names) {
+  const TaskProgram described = described_interface(program);
+  return emit_files(program.segments, std::span(&described, 1), &program, names);
 }
 
 std::string written_digest(const fs::path& directory) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/flow_program.h"
 #include "backend/program.h"
 
 namespace lemma::backend {
@@ -41,6 +42,9 @@ using ProgramFiles = std::vector<std::pair<std::string, std::string>>;
 /// The same programs give the same bytes. Errors are `unsupported`: element types that are not emitted yet. The bytes of
 /// the inputs decide which one of several runs, and must differ (`bad_input`).
 Result<ProgramFiles> emit_program(Programs programs, const ProgramNames& names);
+
+/// The same of a program with control flow. Its weights are those of the segments.
+Result<ProgramFiles> emit_flow_program(const FlowProgram& program, const ProgramNames& names);
 
 /// Programs for several sizes are told apart by the bytes of their inputs: errors are `bad_input`.
 Result<void> check_sizes(Programs programs);

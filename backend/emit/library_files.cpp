@@ -8,6 +8,7 @@
 
 #include "backend/emit/parts.h"
 #include "backend/emit/program_name.h"
+#include "backend/emit/tables_text.h"
 #include "base/shown_text.h"
 #include "outputs/files.h"
 
@@ -47,12 +48,22 @@ std::string name_of_program(const ProgramFiles& files) {
   return "";
 }
 
-Result<std::vector<std::string>> write_library(Programs programs, const ProgramFiles& files,
+Result<std::vector<std::string>> write_library(Programs programs, Programs described,
+                                               const ProgramFiles& files,
                                                const std::string& title,
                                                const std::string& compiler, const fs::path& library,
                                                const fs::path& directory, bool replaces) {
   const std::string name = name_of_program(files);
-  Words words = program_words(programs, {name, title}, 0);
+  Words words = program_words(described, {name, title}, 0);
+  std::size_t operators = 0, tasks = 0, waits = 0;
+  for (const TaskProgram& program : programs) {
+    operators += program.graph.operators.size();
+    tasks += program.task_count();
+    waits += wait_count(program);
+  }
+  words["operators"] = fmt::format("{}", operators);
+  words["tasks"] = fmt::format("{}", tasks);
+  words["waits"] = fmt::format("{}", waits);
   words.insert({{"compiler", shown(compiler, ShownIn::markdown)}});
   ProgramFiles texts = {
       {"README.md", filled_in(parts::library_readme, words)},

@@ -17,8 +17,10 @@ std::string library_identifier(std::string_view text);
 std::string name_of_program(const ProgramFiles& files);
 
 /// libNAME.so, NAME.h, NAME.weights, NAME.py and README.md in a directory, as write_program() writes it; their names.
-/// `files`: the sources that the library was compiled from. `title` and `compiler` are for people.
-Result<std::vector<std::string>> write_library(Programs programs, const ProgramFiles& files,
+/// `files`: the sources that the library was compiled from. `described`: the programs, or the interface of one with control
+/// flow (described_interface). `title` and `compiler` are for people.
+Result<std::vector<std::string>> write_library(Programs programs, Programs described,
+                                               const ProgramFiles& files,
                                                const std::string& title,
                                                const std::string& compiler,
                                                const std::filesystem::path& library,

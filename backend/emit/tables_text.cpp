@@ -210,10 +210,8 @@ std::string in_namespace(std::size_t size, const std::string& text) {
 }
 
 std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
-                        const std::string& name, const std::string& weight_digest) {
-  std::uint64_t arena_bytes = 0;
-  for (const TaskProgram& program : programs)
-    arena_bytes = std::max(arena_bytes, program.arena_bytes);
+                        const std::string& name, const std::string& weight_digest,
+                        std::uint64_t arena_bytes) {
   std::string text =
       "#pragma once\n"
       "// The schedule: which unit runs which parts of which operators, and what it waits for.\n\n"

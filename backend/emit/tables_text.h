@@ -26,9 +26,11 @@ class Table {
   bool is_empty_ = true;
 };
 
-/// The tables of programs for several sizes of the same inputs, each in a namespace. `name`: of the program.
+/// The tables of programs for several sizes of the same inputs, or of segments, each in a namespace. `name`: of the program.
+/// `arena_bytes`: of all of them.
 std::string tables_text(std::span<const TaskProgram> programs, const KernelTexts& kernels,
-                        const std::string& name, const std::string& weight_digest);
+                        const std::string& name, const std::string& weight_digest,
+                        std::uint64_t arena_bytes);
 
 /// Names of an input's dimensions, where they have any, by its name.
 using DimensionNames = std::map<std::string, std::vector<std::string>>;

@@ -222,14 +222,24 @@ Result<fs::path> ProgramBuilder::write(std::span<const TaskProgram> programs,
                                        const ProgramNames& names) const {
   LEMMA_ASSIGN_OR_RETURN(ProgramFiles files, cuda_ ? emit_cuda_program(programs, names, *cuda_)
                                                    : emit_program(programs, names));
+  return write_files(programs, std::move(files), names.name);
+}
+
+Result<fs::path> ProgramBuilder::write(const FlowProgram& program,
+                                       const ProgramNames& names) const {
+  LEMMA_ASSIGN_OR_RETURN(ProgramFiles files, emit_flow_program(program, names));
+  return write_files(program.segments, std::move(files), names.name);
+}
+
+Result<fs::path> ProgramBuilder::write_files(std::span<const TaskProgram> programs,
+                                             ProgramFiles files, const std::string& name) const {
   if (has_operator_times_)
-    files.emplace_back(operator_times_source,
-                       filled_in(parts::operator_times, {{"name", names.name}}));
+    files.emplace_back(operator_times_source, filled_in(parts::operator_times, {{"name", name}}));
   std::string key = identity_ + "\n";
   // -march=native means another processor elsewhere.
   if (!cuda_) key += processor_digest() + "\n";
   for (const std::string& word : words_) key += word + "\n";
-  for (const auto& [name, contents] : files) key += fmt::format("{} {}\n", name, sha256(contents));
+  for (const auto& [file, contents] : files) key += fmt::format("{} {}\n", file, sha256(contents));
   fs::path folder = cache_folder_ / sha256(key).substr(0, 32);
   LEMMA_RETURN_IF_ERROR(make_folder(folder.parent_path()));
   // Another process may fill the same entry, which is the same then.

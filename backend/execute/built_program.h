@@ -56,6 +56,8 @@ class ProgramBuilder {
   /// The same for several sizes, under another name.
   Result<std::filesystem::path> write(std::span<const TaskProgram> programs,
                                       const ProgramNames& names) const;
+  /// The same of a program with control flow, for processors.
+  Result<std::filesystem::path> write(const FlowProgram& program, const ProgramNames& names) const;
   /// Compiles what write() wrote, unless that was done. To be called from several threads. `is_over`: asked from time
   /// to time, ends the compiler, which also ends after the most seconds; then, and where the compiler fails, there is an
   /// error. `at_a_time`: so many compilers run at the same time at most (0: one for each processor).
@@ -71,6 +73,9 @@ class ProgramBuilder {
 
  private:
   ProgramBuilder() = default;
+  /// Writes these sources to a folder, with the weights of the programs.
+  Result<std::filesystem::path> write_files(std::span<const TaskProgram> programs,
+                                            ProgramFiles files, const std::string& name) const;
   /// Calls of compilers: those of a list can run at the same time, and the lists follow each other.
   std::vector<std::vector<Program>> compilations(const std::filesystem::path& folder,
                                                  const std::string& name,

@@ -106,6 +106,7 @@ class Library:
             raise self._failure()
         self.inputs = self._tensors("input")
         self.outputs = self._tensors("output")
+        self._free_rows = self._find_free_rows()
         self._counts = ctypes.c_size_t(len(self.inputs)), ctypes.c_size_t(len(self.outputs))
         self._sizes = self._sizes_of_calls()
         self._first = self._instance(handle)
@@ -120,7 +121,8 @@ class Library:
         feeds: Mapping[str, Any],
         outputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> list[np.ndarray[Any, Any]]:
-        """The outputs of these names (None: all), in their order, of arrays by the names of the inputs. Arrays are those of
+        """The outputs of these names (None: all), in their order, of arrays by the names of the inputs. Of an output with a
+        row for each step of a loop, where the call decides how many these are, the rows that there are. Arrays are those of
         numpy, or of others that support DLPack and are in the processor's memory; those that are contiguous are not copied.
         `outputs`: arrays that outputs are written into."""
         if len(feeds) != len(self.inputs):
@@ -162,6 +164,8 @@ class Library:
                              instance.outputs, instance.output_bytes, self._counts[1])  # fmt: skip
             if code != 0:
                 raise self._failure()
+            for i in self._free_rows:
+                results[i] = results[i][: self._written_rows(instance.handle, i)]
         finally:
             self._release(instance)
         return results
@@ -232,6 +236,15 @@ class Library:
         name, type_text = (self._function(f"{kind}_{what}", ctypes.c_char_p) for what in ("name", "type"))
         numbers = map(ctypes.c_size_t, range(count))
         return [Tensor(name(i).decode(errors="replace"), type_text(i).decode()) for i in numbers]
+
+    def _find_free_rows(self) -> list[int]:
+        """The outputs of which a call decides how many rows they have."""
+        if not hasattr(self._functions, f"{self._name}_most_rows"):
+            return []
+        most = self._function("most_rows", ctypes.c_size_t)
+        self._written_rows = self._function("written_rows", ctypes.c_size_t)
+        self._written_rows.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        return [i for i in range(len(self.outputs)) if most(ctypes.c_size_t(i)) > 0]
 
     def _sizes_of_calls(self) -> dict[tuple[Shape, ...], int]:
         """By the shapes of all inputs, the number of the sizes of a call."""

@@ -174,8 +174,10 @@ class Session:
         keep: int,
         background: bool | None,
         runs_at_once: int | None,
+        most_steps: int = 1024,
     ) -> None:
         self._closed = True
+        self._most_steps = most_steps
         self._model = os.fspath(model) if isinstance(model, os.PathLike) else model
         self._threads, self._runs_at_once, self._keep = threads, runs_at_once, max(1, keep)
         self._shapes = dict(shapes or {})
@@ -261,6 +263,7 @@ class Session:
 
     def _answer(self, shapes: Shapes) -> Any:
         words = shape_words({**self._shapes, **shapes}) + option_words({"--threads": self._threads or None})
+        words += option_words({"--most-steps": self._most_steps})
         environment = {"LEMMA_CACHE": self._folder.name} if self._folder is not None else {}
         with private_folder(self._model) as folder:
             source = as_file(self._model, folder)
@@ -458,6 +461,7 @@ def compile(
     keep: int = 8,
     background: bool | None = None,
     runs_at_once: int | None = None,
+    most_steps: int = 1024,
 ) -> Session:
     """Compiles a model for the processor here: `lemma compile`.
 
@@ -466,7 +470,8 @@ def compile(
     runs beside the calls where ONNX Runtime is installed, which runs the model meanwhile; with background=False, calls wait.
     Compiled programs are kept in the cache of the program, or with cache=False as long as the session. `runs_at_once`: so
     many calls run at the same time, each with memory and threads of its own, while others wait (None: as the processors
-    allow). What no program computes runs in ONNX Runtime, with a FallbackWarning.
+    allow). An output with a row for each step of a loop has room for `most_steps` where a call decides how many these are; a call
+    that takes more is an error. What no program computes runs in ONNX Runtime, with a FallbackWarning.
     """
     try:
         import numpy  # noqa: F401
@@ -474,4 +479,6 @@ def compile(
         raise UnsupportedError("lemma.compile needs numpy") from error
     if threads < 0:
         raise InputError("threads is a number from 0 on")
-    return Session(model, threads, shapes, cache, progress, keep, background, runs_at_once)
+    if most_steps < 1:
+        raise InputError("most_steps is a number from 1 on")
+    return Session(model, threads, shapes, cache, progress, keep, background, runs_at_once, most_steps)

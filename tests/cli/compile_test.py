@@ -14,7 +14,7 @@ import unittest
 
 import tested_programs
 import tiny_models
-from tiny_models import F32, I64, node, tensor_type
+from tiny_models import BOOL, F32, I64, node, tensor_type
 
 LEMMA = None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -122,6 +122,42 @@ class Compile(unittest.TestCase):
     except InputError as error:
         print(error)""")
         self.assertEqual(text.strip(), "input 'x' is float32[4, 3], and has to be float32[2, 3] or float32[5, 3]")
+
+    def rows_model(self, grows=False):
+        """Adds 1 to a vector n times; a row for each step."""
+        vector, flag, count = tensor_type(F32, [2]), tensor_type(BOOL, []), tensor_type(I64, [])
+        step = [node("Concat", ["v", "v"], ["w"], attributes=[tiny_models.integer_attribute("axis", 0)]) if grows
+                else node("Add", ["v", "k"], ["w"]), node("Identity", ["w"], ["row"]), node("Identity", ["go"], ["on"])]
+        body = tiny_models.graph_attribute("body", step, [("on", flag), ("w", vector), ("row", vector)],
+                                           [("i", count), ("go", flag), ("v", vector)])
+        return self.write("rows.onnx", [node("Loop", ["n", "", "x"], ["last", "rows"], attributes=[body])],
+                          [("n", count), ("x", vector)], [("last", vector), ("rows", tensor_type(F32, ["K", 2]))],
+                          initializers=[tiny_models.tensor("k", [2], [1, 1])])
+
+    def test_a_loop_is_part_of_the_library(self):
+        directory = self.compiled(self.rows_model(), "program", "--most-steps", 5)
+        text = self.in_python(directory, "rows", """x = np.array([1, 2], np.float32)
+    for n in (3, 0, 5, -4, 1):
+        last, rows = program.run(None, {"n": np.array(n), "x": x})
+        steps = max(n, 0)
+        assert rows.shape == (steps, 2) and (last == x + steps).all(), (n, rows)
+        assert (rows == x + np.arange(1, steps + 1)[:, None]).all(), rows
+    for n in (6, 2**63 - 1):
+        try:
+            program.run(None, {"n": np.array(n), "x": x})
+        except Exception as error:
+            print(error)
+    place = np.full((5, 2), -1, np.float32)
+    [rows] = program.run(["rows"], {"n": np.array(2), "x": x}, outputs={"rows": place})
+    assert np.shares_memory(rows, place) and len(rows) == 2 and (place[2:] == -1).all()""")
+        self.assertEqual(text, 2 * "Loop 'last' takes more than 5 steps, and its outputs have no room for more\n")
+
+    def test_a_loop_whose_state_grows_is_refused(self):
+        done = self.run_it("compile", self.rows_model(grows=True), "-o", self.folder / "program")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("Loop 'last': state 0 is f32[2] before a step and f32[4] behind it", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertFalse((self.folder / "program").exists())
 
     def visible(self, library):
         lines = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
