@@ -102,11 +102,12 @@ def main():
     parser.add_argument("--lemma", required=True, help="the program to test")
     parser.add_argument("--checker", required=True, help="the program lemma-check")
     parser.add_argument("--only", default="", help="cases whose names contain this")
+    parser.add_argument("--every", type=int, default=1, help="take the first of so many cases, the next one behind them, ...")
     arguments = parser.parse_args()
     work = [(case.name, check_folded, case) for case in unrolled.all_models()]
     work += [(case.name, check_left_alone, case) for case in unrolled.models_of_no_recurrence()]
     work += [(f"opaque_{case[0]}", check_opaque, case) for case in opaque_models()]
-    work = [one for one in work if arguments.only in one[0]]
+    work = [one for one in work if arguments.only in one[0]][::arguments.every]
     faults = 0
     with tempfile.TemporaryDirectory() as name:
         for title, check, case in work:

@@ -33,7 +33,7 @@ TEST(Mutants, AreProvedOnlyIfExactEvaluationAgrees) {
   const auto axioms = *read_substitutions("rules/axioms", ".axioms");
   std::size_t mutants = 0, refuted = 0, proved = 0;
   // All of them take minutes: bench/proofs mutants asks for them.
-  const std::size_t every = std::getenv("LEMMA_ALL_MUTANTS") != nullptr ? 1 : 12;
+  const std::size_t every = std::getenv("LEMMA_ALL_MUTANTS") != nullptr ? 1 : 24;
   std::size_t number = 0;
   // Each mutant of a claim about several windows takes seconds: bench/proofs mutants asks for those, too.
   constexpr std::size_t most_characters = 700;
@@ -55,11 +55,11 @@ TEST(Mutants, AreProvedOnlyIfExactEvaluationAgrees) {
     }
   }
   std::cout << mutants << " mutants, " << refuted << " refuted, " << proved << " true\n";
-  EXPECT_GE(mutants, 1000U);
+  EXPECT_GE(mutants, 500U);
   // Of those that are not true, as the index prover sees it.
   EXPECT_GE(refuted * 100, (mutants - proved) * 98);
   // Some mutants are true, and are seen to be; how many a sample has changes with the axioms.
-  EXPECT_GE(proved, every == 1 ? 40U : 3U);
+  EXPECT_GE(proved, every == 1 ? 40U : 1U);
   EXPECT_LE(proved, mutants / 50);
 }
 
