@@ -53,6 +53,8 @@ class ElementWriter {
   bool uses_any(TermNumber id, const std::set<TermNumber>& others) const;
   /// Whether a value of f32 becomes one of f16, which is computed with in f32.
   bool is_rounded_to_f16(TermNumber id) const;
+  /// The function of parts/vectors.h that computes a term for many lanes at once; empty if there is none.
+  std::string function_of_lanes(TermNumber id) const;
   /// Whether the branches of a select, or both sides of an `and`, are computed whatever the condition is.
   bool is_chosen(TermNumber id) const;
   /// The total with one more element.

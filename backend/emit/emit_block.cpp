@@ -82,8 +82,8 @@ class BlockWriter : public ElementWriter {
       if (!is_in_lanes(id) || written_.contains(id)) continue;
       if (block_.converts && reads_halves_along(graph_, id, nest_.axes[block_.lane_axis]))
         write_widened(id);
-      else if (block_.converts && is_rounded_to_f16(id))
-        write_rounded(id);
+      else if (block_.converts && !function_of_lanes(id).empty())
+        write_for_lanes(id);
       else
         LEMMA_RETURN_IF_ERROR(is_reduction(graph_.term(id).kind) ? write_sums(id)
                                                                  : add_to_group(id));
@@ -102,12 +102,12 @@ class BlockWriter : public ElementWriter {
     held_.insert(id);
   }
 
-  /// The lanes of a value that is rounded to f16.
-  void write_rounded(TermNumber id) {
+  /// A term that a function computes for all lanes.
+  void write_for_lanes(TermNumber id) {
     const TermNumber from = graph_.term(id).operands[0];
     hold(from);
     source_.add(declaration_of_held(id, "float"));
-    source_.add(source::Call{"round_to_f16<lanes>", {held_row(id), held_row(from)}});
+    source_.add(source::Call{function_of_lanes(id) + "<lanes>", {held_row(id), held_row(from)}});
     held_.insert(id);
   }
 
@@ -744,10 +744,10 @@ class BlockWriter : public ElementWriter {
 }  // namespace
 
 Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& block) {
-  // So many that loops are long, and few enough for the nearest cache.
   if (block.converts)
-    return Statements{source::compile_time_constant("std::int64_t", "lanes",
-                                                    fmt::format("fitting({}, 256)", block.lane_extent))};
+    return Statements{source::compile_time_constant(
+        "std::int64_t", "lanes",
+        fmt::format("fitting({}, {})", block.lane_extent, lanes_of_conversions))};
   LEMMA_ASSIGN_OR_RETURN(std::string type,
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
   for (TermNumber id = 0; id < nest.graph.size(); ++id)

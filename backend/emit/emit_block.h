@@ -29,11 +29,15 @@ struct ElementBlock {
   std::int64_t lane_extent = 1, row_extent = 1;
   LoopOrder order = LoopOrder::rows_outside;
   std::int64_t chunk = 0;  // elements along the lanes, of LoopOrder::chunks
-  bool converts = false;   // elements of f16 are converted for all lanes at once; there are no sums
+  bool converts =
+      false;  // conversions of f16 and some functions are for all lanes at once; there are no sums
 
   bool has_rows() const { return row_extent > 1; }
   bool has_channel_lanes() const { return has_rows() && row_axis > lane_axis; }
 };
+
+/// The most lanes of a block that converts: so many that loops are long, and few enough for the nearest cache.
+inline constexpr std::int64_t lanes_of_conversions = 256;
 
 /// Declarations of `lanes`, and of `rows` where there are any.
 Result<source::Statements> block_sizes(const lowering::LoweredOutput& nest,

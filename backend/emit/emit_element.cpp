@@ -26,6 +26,12 @@ bool deals_out(const LoweredOutput& output, LongReductions reductions) {
 
 }  // namespace
 
+bool is_exponential_of_f32(const TermGraph& graph, TermNumber id) {
+  const Term& term = graph.term(id);
+  return term.kind == Kind::function && term.function == ScalarFunction::exp &&
+         graph.term(term.operands[0]).lanes == LaneKind::f32;
+}
+
 bool reads_halves_along(const TermGraph& graph, TermNumber id, LoopVariable variable) {
   const Term& read = graph.term(id);
   if (read.kind != Kind::read || read.type != DataType::f16 || graph.domain() != Domain::native)
@@ -508,8 +514,13 @@ bool ElementWriter::is_rounded_to_f16(TermNumber id) const {
          graph_.term(term.operands[0]).lanes == LaneKind::f32 && graph_.domain() == Domain::native;
 }
 
-/// One term more for each lane, the first one at `first`. Where values are rounded to f16 on the way, that is done for all
-/// lanes at once, between loops over them.
+std::string ElementWriter::function_of_lanes(TermNumber id) const {
+  if (is_rounded_to_f16(id)) return "round_to_f16";
+  return is_exponential_of_f32(graph_, id) ? "exp_of_lanes" : "";
+}
+
+/// One term more for each lane, the first one at `first`. What has a function for all lanes at once, as values that are
+/// rounded to f16, is computed between loops over them.
 Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
                                         const std::string& count) {
   const RegionId loop = plan_.below[id].back();
@@ -518,19 +529,18 @@ Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
   std::span<const TermNumber> terms = plan_.regions[loop].terms;
   while (true) {
     const auto rounded = std::find_if(terms.begin(), terms.end(), [this](TermNumber term) {
-      return is_rounded_to_f16(term);
+      return !function_of_lanes(term).empty();
     });
     const auto part = terms.first(static_cast<std::size_t>(rounded - terms.begin()));
     terms = terms.subspan(part.size());
     LEMMA_RETURN_IF_ERROR(
         write_part_of_lanes(id, part, {terms.begin(), terms.end()}, first, count));
     if (terms.empty()) break;
-    const std::string name = fmt::format("rounded{}", terms.front());
+    const std::string name = fmt::format("computed{}", terms.front());
     source_.add(
         source::Declaration{.type = "float", .name = name, .extents = {count}, .alignment = 64});
-    source_.add(
-        source::Call{fmt::format("round_to_f16<{}>", count),
-                     {name, of_lanes_.at(graph_.term(terms.front()).operands[0])}});
+    source_.add(source::Call{fmt::format("{}<{}>", function_of_lanes(terms.front()), count),
+                             {name, of_lanes_.at(graph_.term(terms.front()).operands[0])}});
     of_lanes_.emplace(terms.front(), name);
     terms = terms.subspan(1);
   }
@@ -540,7 +550,7 @@ Result<void> ElementWriter::write_lanes(TermNumber id, const std::string& first,
   return {};
 }
 
-/// A loop over the lanes with some terms. `later`: those that follow, the first of which rounds; if there are none, the lanes
+/// A loop over the lanes with some terms. `later`: those that follow, the first of which has a function of its own; if there are none, the lanes
 /// take what has been computed.
 Result<void> ElementWriter::write_part_of_lanes(TermNumber id, std::span<const TermNumber> part,
                                                 const std::set<TermNumber>& later,
@@ -593,9 +603,9 @@ Result<void> ElementWriter::take_term_of_lane(TermNumber id) {
   const Term& term = graph_.term(id);
   const std::string at = fmt::format("at{}", id), total = fmt::format("l{}[{}]", id, at);
   if (is_extreme_of_f32(term)) {
-    source_.add(source::Call{
-        fmt::format("take_extreme<{}>", term.kind == Kind::maximum_over),
-        {total, fmt::format("sizes{}[{}]", id, at), term_name(term.operands[0])}});
+    source_.add(
+        source::Call{fmt::format("take_extreme<{}>", term.kind == Kind::maximum_over),
+                     {total, fmt::format("sizes{}[{}]", id, at), term_name(term.operands[0])}});
     return {};
   }
   LEMMA_ASSIGN_OR_RETURN(source::Expression step, accumulation_text(term, total));
@@ -615,10 +625,9 @@ void ElementWriter::widen_reads_of_lanes(RegionId loop, const std::string& first
         source::Declaration{.type = "float", .name = name, .extents = {count}, .alignment = 64});
     source_.open(source::Block{});
     source_.add(source::constant("std::int64_t", variable_name(variable), first));
-    source_.add(
-        source::Call{fmt::format("widen<{}>", count),
-                     {name, fmt::format("&{}[{}]", input_name(read.input),
-                                        linear_text(graph_, graph_.address(read)))}});
+    source_.add(source::Call{fmt::format("widen<{}>", count),
+                             {name, fmt::format("&{}[{}]", input_name(read.input),
+                                                linear_text(graph_, graph_.address(read)))}});
     source_.close();
     widened_.emplace(id, fmt::format("{}[{}]", name, at));
   }

@@ -46,4 +46,7 @@ Result<ElementSource> emit_element_across_lanes(const lowering::LoweredOutput& o
 bool reads_halves_along(const lowering::TermGraph& graph, lowering::TermNumber id,
                         lowering::LoopVariable variable);
 
+/// Whether a term is an exponential of f32, for which some processors have instructions that compilers do not find.
+bool is_exponential_of_f32(const lowering::TermGraph& graph, lowering::TermNumber id);
+
 }  // namespace lemma::backend

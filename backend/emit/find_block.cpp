@@ -139,8 +139,17 @@ std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
   return std::nullopt;
 }
 
-/// Lanes along the last axis of a nest without sums, in which f16 is read side by side or made. Elements that are only moved
-/// are not converted.
+/// Whether blocks of as many lanes as fit compute few elements twice.
+bool are_whole(std::int64_t extent) {
+  std::int64_t lanes = 16;
+  while (2 * lanes <= std::min(extent, lanes_of_conversions)) lanes *= 2;
+  const std::int64_t computed = (extent + lanes - 1) / lanes * lanes;
+  constexpr std::int64_t part = 8;
+  return computed - extent <= extent / part;
+}
+
+/// Lanes along the last axis of a nest without sums, in which f16 is read side by side or made, or in which there are
+/// exponentials. Elements that are only moved are not converted.
 std::optional<ElementBlock> find_conversions(const LoweredOutput& nest,
                                              const std::vector<std::int64_t>& least_extents) {
   constexpr std::int64_t least_converted = 16;
@@ -149,12 +158,13 @@ std::optional<ElementBlock> find_conversions(const LoweredOutput& nest,
   bool is_converted = nest.type == DataType::f16;
   for (TermNumber id = 0; id <= nest.root; ++id) {
     if (is_reduction(nest.graph.term(id).kind)) return std::nullopt;
-    is_converted = is_converted || reads_halves_along(nest.graph, id, nest.axes.back());
+    is_converted = is_converted || reads_halves_along(nest.graph, id, nest.axes.back()) ||
+                   (is_exponential_of_f32(nest.graph, id) && are_whole(least_extents.back()) &&
+                    (nest.graph.term(id).depends & lowering::set_of(nest.axes.back())) != 0);
   }
   const Term& root = nest.graph.term(nest.root);
-  const bool is_moved =
-      root.type == DataType::f16 &&
-      (root.kind == ExpressionKind::read || root.kind == ExpressionKind::select);
+  const bool is_moved = root.type == DataType::f16 &&
+                        (root.kind == ExpressionKind::read || root.kind == ExpressionKind::select);
   if (!is_converted || is_moved) return std::nullopt;
   ElementBlock block;
   block.lane_axis = nest.axes.size() - 1;

@@ -85,9 +85,11 @@ bool reads_rows(const lowering::LoweredOutput& nest, std::uint32_t input, std::i
   return is_read;
 }
 
-/// Asks, while a point is computed, for what is read at one of the next points and stored at this one or a later one: memory
-/// answers meanwhile. Only where the tensors are larger than a near cache, and a point has some lines of them.
-Result<Statements> prefetches_of_points(const TaskOperator& op, const Kernel& kernel) {
+/// Asks, while a point is computed, for what is read at one of the next points, or else for what is stored at this one or a
+/// later one: memory answers meanwhile. Only where the tensors are larger than a near cache, and a point has some lines of
+/// them.
+Result<Statements> prefetches_of_points(const TaskOperator& op, const Kernel& kernel,
+                                        bool of_reads) {
   constexpr std::int64_t least_bytes = 1 << 20, line = 64, near_bytes = 4096, most_bytes = 1 << 14;
   Statements result;
   if (kernel.extents.size() != 1) return result;
@@ -96,7 +98,9 @@ Result<Statements> prefetches_of_points(const TaskOperator& op, const Kernel& ke
   for (const Phase& phase : op.body.phases) {
     if (phase.nest.graph.domain() != lowering::Domain::native) return Statements{};
     for (const PhaseTensor& tensor : tensors_of(phase)) {
-      if (tensor.argument >= op.arguments.size() || asked.contains(tensor.argument)) continue;
+      if (tensor.argument >= op.arguments.size() || tensor.is_read != of_reads ||
+          asked.contains(tensor.argument))
+        continue;
       std::int64_t elements = 1;
       std::uint32_t input = 0;
       while (tensor.is_read && input_name(input) != tensor.name) ++input;
@@ -109,7 +113,8 @@ Result<Statements> prefetches_of_points(const TaskOperator& op, const Kernel& ke
           (tensor.is_read && !reads_rows(phase.nest, input, row)))
         continue;
       asked.insert(tensor.argument);
-      const std::int64_t ahead = std::max<std::int64_t>(1, near_bytes / bytes) - (tensor.is_read ? 0 : 1);
+      const std::int64_t ahead =
+          std::max<std::int64_t>(1, near_bytes / bytes) - (tensor.is_read ? 0 : 1);
       LEMMA_ASSIGN_OR_RETURN(const std::string pointed, pointed_type(tensor));
       result.push_back(source::Call{
           fmt::format("prefetch<{}, {}>", row, !tensor.is_read),
@@ -164,8 +169,9 @@ Result<Statements> PhaseFunctions::emit_body(const TaskOperator& op, const Kerne
     LEMMA_ASSIGN_OR_RETURN(source::Call call, call_of(op, phase, grid, is_windowed));
     if (phase.has_barrier) body.add(source::Barrier{by_points});
     body.add(std::move(call));
-    if (!by_points || &phase != &op.body.phases.front()) continue;
-    LEMMA_ASSIGN_OR_RETURN(Statements prefetches, prefetches_of_points(op, kernel));
+    const auto place = &phase - op.body.phases.data();
+    if (!by_points || place > 1) continue;
+    LEMMA_ASSIGN_OR_RETURN(Statements prefetches, prefetches_of_points(op, kernel, place == 0));
     body.add(std::move(prefetches));
   }
   if (by_points) body.close(grid.size());

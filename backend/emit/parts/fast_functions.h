@@ -163,14 +163,17 @@ inline float tanh(float x) {
 
 inline float erf(float x) {
   const float size = std::abs(x), z = x * x;
-  const float near =
-      multiply_add(x, polynomial(z, 1.28379166e-1F, -3.76125336e-1F, 1.12819925e-1F,
-                                 -2.67681349e-2F, 4.99119423e-3F, -5.96761703e-4F), x);
+  const float near = multiply_add(x,
+                                  polynomial(z, 1.28379166e-1F, -3.76125336e-1F, 1.12819925e-1F,
+                                             -2.67681349e-2F, 4.99119423e-3F, -5.96761703e-4F),
+                                  x);
   // 1 - erf is a power whose exponent is close to a polynomial; beyond 4 it is less than half a unit in the last place of 1.
   const float bounded = size > 4.0F ? 4.0F : size;
   const float exponent =
-      multiply_add(bounded, polynomial(bounded, -1.28717512e-1F, -6.34846687e-1F, -1.06777877e-1F,
-                                       2.42546219e-2F, -3.88396438e-3F, 3.83197126e-4F, -1.72853470e-5F), -bounded);
+      multiply_add(bounded,
+                   polynomial(bounded, -1.28717512e-1F, -6.34846687e-1F, -1.06777877e-1F,
+                              2.42546219e-2F, -3.88396438e-3F, 3.83197126e-4F, -1.72853470e-5F),
+                   -bounded);
   const NearPower rest = near_power(exponent);
   const float far = multiply_add(-rest.above, rest.power, 1.0F - rest.power);
   return size < 0.927734375F ? near : std::copysign(far, x);
