@@ -29,7 +29,7 @@ CHAPTERS = {
         "taso-rules", "taso-conditions", "numpy-evaluation", "contradictions"],
     "Generator and databases": ["enumeration", "databases", "rule-database", "database-workers", "what-follows"],
     "Task programs": ["task-times", "task-time-spread", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",
-        "task-threads", "task-profile", "fusion", "fusion-times", "schedules", "schedule-proof", "memory-plans"],
+        "task-threads", "task-profile", "fusion", "fusion-times", "control-flow", "schedules", "schedule-proof", "memory-plans"],
     "CUDA source": ["cuda-compile", "cuda-audit", "cuda-measurements", "cuda-on-a-processor", "cuda-mutants", "ptx-execution", "cuda-waits", "run-book",
         "library-calls", "kept-weights", "cuda-planned-gains", "cuda-predictions"],
     "Faults and processes": ["faults", "parallel-use", "survivors", "profile-database"],
