@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -214,28 +218,48 @@ std::string devices_text(const plans::PlacedPlan& planned) {
   return table.text();
 }
 
-/// Says on a terminal what is done, once that has taken some seconds.
+/// Says on a terminal what is done and for how long, second by second, once that has taken some seconds.
 class ProgressLine {
  public:
-  ProgressLine() : is_shown_(isatty(STDERR_FILENO) == 1) {}
+  ProgressLine() {
+    if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { write_lines(); });
+  }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() {
-    if (is_written_) std::cerr << "\33[K" << std::flush;
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
   }
 
-  void operator()(const std::string& text) {
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    if (!is_shown_ || seconds < seconds_before_lines) return;
-    std::cerr << printable(fmt::format("{} ({:.0f} s)", text, seconds)) << "\33[K\r" << std::flush;
-    is_written_ = true;
+  void operator()(std::string text) {
+    const std::lock_guard lock(mutex_);
+    text_ = std::move(text);
   }
 
  private:
-  static constexpr double seconds_before_lines = 2;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  bool is_shown_, is_written_ = false;
+  static constexpr int seconds_before_lines = 2;
+
+  void write_lines() {
+    std::unique_lock lock(mutex_);
+    bool is_written = false;
+    for (int seconds = 1;; ++seconds) {
+      if (changed_.wait_for(lock, std::chrono::seconds(1), [this] { return is_over_; })) break;
+      if (seconds < seconds_before_lines || text_.empty()) continue;
+      std::cerr << printable(fmt::format("{} ({} s)", text_, seconds)) << "\33[K\r" << std::flush;
+      is_written = true;
+    }
+    if (is_written) std::cerr << "\33[K" << std::flush;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string text_;
+  bool is_over_ = false;
+  std::thread thread_;
 };
 
 /// Each operator on one device.
@@ -348,6 +372,7 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
   ProgressLine progress;
+  progress(arguments.has_own_operators ? "placing operators" : "choosing a plan");
   if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs, progress);
   request.on_progress = [&progress](std::size_t done, std::size_t all) {
     progress(fmt::format("ways of operators: {} of {}", done, all));

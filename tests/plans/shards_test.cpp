@@ -33,7 +33,7 @@ std::size_t block_of(const Placement& placement, const Mesh& mesh, std::size_t r
 }
 
 TEST(Shards, EachPlacementComesBack) {
-  const std::vector<std::int64_t> sizes = {24, 36};
+  const std::vector<std::int64_t> sizes = {24, 48};
   for (const Mesh& mesh : {Mesh{{{"a", 6}}}, Mesh{{{"a", 2}, {"b", 3}}}, Mesh{{{"a", 3}, {"b", 2}}},
                            Mesh{{{"a", 2}, {"b", 2}, {"c", 2}}}}) {
     std::vector<Placement> placements = {{}};
