@@ -26,11 +26,11 @@ struct Function {
 };
 
 constexpr Function all_functions[function_count] = {
-    {"exp", std::exp, 2},       {"tanh", std::tanh, 2.5},   {"erf", std::erf, 2.5},
-    {"log", std::log, 2},       {"sin", std::sin, 2},       {"cos", std::cos, 2},
-    {"tan", std::tan, 3.5},     {"asin", std::asin, 3.5},   {"acos", std::acos, 3.5},
-    {"atan", std::atan, 2.5},   {"sinh", std::sinh, 3.5},   {"cosh", std::cosh, 3.5},
-    {"asinh", std::asinh, 3.5}, {"acosh", std::acosh, 3.5}, {"atanh", std::atanh, 3.5}};
+    {"exp", std::exp, 2},     {"tanh", std::tanh, 3},   {"erf", std::erf, 2.5},
+    {"log", std::log, 2},     {"sin", std::sin, 2},     {"cos", std::cos, 2},
+    {"tan", std::tan, 3},     {"asin", std::asin, 3},   {"acos", std::acos, 3},
+    {"atan", std::atan, 2.5}, {"sinh", std::sinh, 3},   {"cosh", std::cosh, 3},
+    {"asinh", std::asinh, 3}, {"acosh", std::acosh, 3}, {"atanh", std::atanh, 3}};
 
 struct InstructionSet {
   std::string_view name;
