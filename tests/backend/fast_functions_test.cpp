@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace {
 
@@ -117,30 +116,6 @@ TEST(FastFunctions, of_angles_and_logarithms_have_the_limits_of_the_exact_ones) 
     EXPECT_EQ(std::signbit(fast::sin(sign * 0.0F)), sign < 0);
     EXPECT_EQ(fast::sin(sign * 0.0F), 0.0F);
   }
-}
-
-/// A few numbers of every exponent and both signs, and what is not finite.
-std::vector<float> some_numbers() {
-  std::vector<float> numbers = {0.0F, -0.0F, INFINITY, -INFINITY, NAN};
-  for (std::uint64_t bits = 1; bits <= 0xffffffffU; bits += 5003999)
-    numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-  return numbers;
-}
-
-TEST(FastFunctions, quotients_are_near_those_of_a_division) {
-  const std::vector<float> numbers = some_numbers();
-  for (const float b : numbers)
-    for (const float a : numbers) {
-      const float want = a / b, got = fast::quotient(a, b);
-      if (std::isnan(want)) {
-        EXPECT_TRUE(std::isnan(got)) << a << " / " << b;
-        continue;
-      }
-      EXPECT_EQ(std::signbit(want), std::signbit(got)) << a << " / " << b;
-      const bool is_least = std::abs(want) < 0x1p-100F;
-      const float next = std::nextafter(want, is_least ? 2 * got - want : want);
-      EXPECT_TRUE(got == want || (is_least && got == next)) << a << " / " << b << ": " << got;
-    }
 }
 
 TEST(FastFunctions, have_the_limits_of_the_exact_ones) {
