@@ -26,25 +26,26 @@ struct Function {
 };
 
 constexpr Function all_functions[function_count] = {
-    {"exp", std::exp, 2},       {"tanh", std::tanh, 2.5},   {"erf", std::erf, 2.5},
-    {"log", std::log, 2},       {"sin", std::sin, 2},       {"cos", std::cos, 2},
-    {"tan", std::tan, 3.5},     {"asin", std::asin, 3.5},   {"acos", std::acos, 3.5},
-    {"atan", std::atan, 2.5},   {"sinh", std::sinh, 3.5},   {"cosh", std::cosh, 3.5},
-    {"asinh", std::asinh, 3.5}, {"acosh", std::acosh, 3.5}, {"atanh", std::atanh, 3.5}};
+    {"exp", std::exp, 2},     {"tanh", std::tanh, 3},   {"erf", std::erf, 2.5},
+    {"log", std::log, 2},     {"sin", std::sin, 2},     {"cos", std::cos, 2},
+    {"tan", std::tan, 3},     {"asin", std::asin, 3},   {"acos", std::acos, 3},
+    {"atan", std::atan, 2.5}, {"sinh", std::sinh, 3},   {"cosh", std::cosh, 3},
+    {"asinh", std::asinh, 3}, {"acosh", std::acosh, 3}, {"atanh", std::atanh, 3}};
 
 struct InstructionSet {
   std::string_view name;
   const FunctionTable* functions;
+  void (*quotients)(const float* from, float by, float* to, std::size_t count);
 };
 
 std::vector<InstructionSet> instruction_sets() {
-  std::vector<InstructionSet> sets = {{"plain", &plain::functions()}};
+  std::vector<InstructionSet> sets = {{"plain", &plain::functions(), plain::quotients}};
 #ifdef HAS_VECTOR_SETS
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    sets.push_back({"avx2", &avx2::functions()});
+    sets.push_back({"avx2", &avx2::functions(), avx2::quotients});
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    sets.push_back({"avx512", &avx512::functions()});
+    sets.push_back({"avx512", &avx512::functions(), avx512::quotients});
 #endif
   return sets;
 }
@@ -105,6 +106,30 @@ std::vector<Worst> worst_errors(std::size_t function, const std::vector<Instruct
   return worst;
 }
 
+/// Whether quotients of numbers of all sizes are those of a division, but for the last digit, and have its signs.
+bool has_near_quotients(const InstructionSet& set) {
+  std::vector<float> numbers = {0.0F, -0.0F, INFINITY, -INFINITY, NAN};
+  constexpr std::uint64_t patterns = std::uint64_t{1} << 32U, step = 5003999;
+  for (std::uint64_t bits = 1; bits < patterns; bits += step)
+    numbers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  std::vector<float> results(numbers.size());
+  std::uint64_t others = 0;
+  for (const float by : numbers) {
+    set.quotients(numbers.data(), by, results.data(), numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const float want = numbers[i] / by, got = results[i];
+      if (std::isnan(want) && std::isnan(got)) continue;
+      if (std::isnan(want) || std::isnan(got) || std::signbit(want) != std::signbit(got))
+        return false;
+      if (want == got) continue;
+      if (std::nextafter(want, got) != got) return false;
+      if (std::abs(want) > 0x1p-100F) ++others;
+    }
+  }
+  constexpr std::uint64_t part = 1000000;
+  return others <= numbers.size() * numbers.size() / part;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -115,6 +140,11 @@ int main(int count, char** words) {
   }
   const std::vector<InstructionSet> sets = instruction_sets();
   bool is_within = true;
+  for (const InstructionSet& set : sets)
+    if (!has_near_quotients(set)) {
+      std::printf("%s: quotients are not those of a division\n", set.name.data());
+      is_within = false;
+    }
   for (std::size_t function = 0; function < function_count; ++function) {
     const Function& tried = all_functions[function];
     if (count > 2 && std::find(words + 2, words + count, tried.name) == words + count) continue;

@@ -34,4 +34,8 @@ const FunctionTable& functions() {
   return table;
 }
 
+void quotients(const float* from, float by, float* to, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = fast::quotient(from[i], by);
+}
+
 }  // namespace INSTRUCTION_SET

@@ -15,10 +15,13 @@ using FunctionTable = std::array<FunctionValues, function_count>;
 
 namespace plain {
 const FunctionTable& functions();
-}
+void quotients(const float* from, float by, float* to, std::size_t count);
+}  // namespace plain
 namespace avx2 {
 const FunctionTable& functions();
-}
+void quotients(const float* from, float by, float* to, std::size_t count);
+}  // namespace avx2
 namespace avx512 {
 const FunctionTable& functions();
-}
+void quotients(const float* from, float by, float* to, std::size_t count);
+}  // namespace avx512

@@ -165,6 +165,11 @@ template <std::int64_t lanes, std::int64_t step, typename V, typename T>
   }
 }
 
+#if defined(__AVX512F__) && defined(__FMA__)
+// Of vectors of 16 elements. GCC 12 warns of what it leaves undefined in intrinsics without a mask.
+[[maybe_unused]] constexpr __mmask16 all_lanes = 0xFFFF;
+#endif
+
 // Conversions of many elements of f16 at once, by instructions where there are such. These keep some digits of NaN, which the
 // functions of half_precision.h do not: elements among which there is one are stored by those.
 
@@ -179,10 +184,10 @@ using HalvesInF32 = __m512;
   _mm512_storeu_ps(to, values);
 }
 [[gnu::always_inline]] inline __m256i to_halves(HalvesInF32 values) {
-  return _mm512_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return _mm512_maskz_cvtps_ph(all_lanes, values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 [[gnu::always_inline]] inline HalvesInF32 from_halves(__m256i halves) {
-  return _mm512_cvtph_ps(halves);
+  return _mm512_maskz_cvtph_ps(all_lanes, halves);
 }
 [[gnu::always_inline]] inline __m256i halves_at(const F16* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
@@ -294,7 +299,8 @@ template <std::int64_t count>
   for (; i + 16 <= count; i += 16) {
     // Of NaN, both take the second operand.
     const __m512 x =
-        _mm512_max_ps(all(-104.0F), _mm512_min_ps(all(90.0F), _mm512_loadu_ps(from + i)));
+        _mm512_maskz_max_ps(all_lanes, all(-104.0F),
+                            _mm512_maskz_min_ps(all_lanes, all(90.0F), _mm512_loadu_ps(from + i)));
     const __m512 n =
         _mm512_sub_ps(_mm512_fmadd_ps(x, all(0x1.715476p0F), all(0x1.8p23F)), all(0x1.8p23F));
     const __m512 r =
@@ -304,7 +310,7 @@ template <std::int64_t count>
     q = _mm512_fmadd_ps(r, q, all(0.16666577F));
     q = _mm512_fmadd_ps(r, q, all(0.49999998F));
     const __m512 power = _mm512_add_ps(all(1.0F), _mm512_fmadd_ps(_mm512_mul_ps(r, r), q, r));
-    _mm512_storeu_ps(to + i, _mm512_scalef_ps(power, n));
+    _mm512_storeu_ps(to + i, _mm512_maskz_scalef_ps(all_lanes, power, n));
   }
 #endif
   for (; i < count; ++i) to[i] = fast::exp(from[i]);
@@ -628,21 +634,25 @@ template <std::int64_t lanes, typename T>
 
 #define TURNS_IN_REGISTERS
 
-template <int first, typename V, int... lane>
-[[gnu::always_inline]] inline auto part_of(const V& all, std::integer_sequence<int, lane...>) {
-  return __builtin_shufflevector(all, all, (first + lane)...);
+template <int first, typename Part, typename V, int... lane>
+[[gnu::always_inline]] inline void take_part(Part& to, const V& all,
+                                             std::integer_sequence<int, lane...>) {
+  to = __builtin_shufflevector(all, all, (first + lane)...);
 }
 
 /// The greatest or the least of the elements, none of which is NaN.
 template <bool is_greatest, typename V>
-[[maybe_unused, gnu::always_inline]] inline auto extreme_of_vector(const V& all) {
-  constexpr int half = sizeof(V) / sizeof(all[0]) / 2;
+[[maybe_unused, gnu::always_inline]] inline float extreme_of_vector(const V& all) {
+  constexpr int half = sizeof(V) / sizeof(float) / 2;
   constexpr auto places = std::make_integer_sequence<int, half>();
   if constexpr (half == 1) {
     return is_greatest ? (all[0] > all[1] ? all[0] : all[1]) : (all[0] < all[1] ? all[0] : all[1]);
   } else {
-    const auto a = part_of<0>(all, places), b = part_of<half>(all, places);
-    return extreme_of_vector<is_greatest>(is_greatest ? (a > b ? a : b) : (a < b ? a : b));
+    Vector<float, half> a, b;
+    take_part<0>(a, all, places);
+    take_part<half>(b, all, places);
+    a = is_greatest ? (a > b ? a : b) : (a < b ? a : b);
+    return extreme_of_vector<is_greatest>(a);
   }
 }
 #endif
