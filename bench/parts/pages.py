@@ -28,7 +28,7 @@ CHAPTERS = {
     "Proofs and rules": ["axioms-and-rules", "parallel-rules", "distributed-programs", "plans-on-ranks", "placed-programs", "own-operators", "transfers", "losses-over-time", "partial-equivalence", "partial-models", "gradients", "training-steps", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "numpy-evaluation", "contradictions"],
     "Generator and databases": ["enumeration", "databases", "rule-database", "database-workers", "what-follows"],
-    "Task programs": ["task-times", "task-time-spread", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",
+    "Task programs": ["task-times", "task-time-spread", "control-flow", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",
         "task-threads", "task-profile", "fusion", "schedules", "schedule-proof", "memory-plans"],
     "CUDA source": ["cuda-compile", "cuda-audit", "cuda-measurements", "cuda-on-a-processor", "cuda-mutants", "ptx-execution", "cuda-waits", "run-book",
         "library-calls", "kept-weights", "cuda-planned-gains", "cuda-predictions"],
