@@ -47,8 +47,9 @@ class InstructionText {
 
  private:
   std::string name(FlowTensorNumber tensor) const {
-    return tensor < program_.tensors.size() ? fmt::format("{}.{}", tensor, program_.tensors[tensor].name)
-                                            : "";
+    return tensor < program_.tensors.size()
+               ? fmt::format("{}.{}", tensor, program_.tensors[tensor].name)
+               : "";
   }
 
   static std::string limit(const FlowInstruction& step) {
@@ -89,9 +90,8 @@ std::int64_t FlowTensor::elements() const {
 }
 
 bool FlowProgram::has_free_rows() const {
-  return std::any_of(outputs.begin(), outputs.end(), [this](FlowTensorNumber output) {
-    return tensors[output].has_free_rows;
-  });
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [this](FlowTensorNumber output) { return tensors[output].has_free_rows; });
 }
 
 TaskProgram described_interface(const FlowProgram& program) {
@@ -106,8 +106,7 @@ TaskProgram described_interface(const FlowProgram& program) {
   add(program.inputs, Memory::input, described.graph.inputs);
   add(program.outputs, Memory::output, described.graph.outputs);
   std::size_t units = 1;
-  for (const TaskProgram& segment : program.segments)
-    units = std::max(units, segment.units.size());
+  for (const TaskProgram& segment : program.segments) units = std::max(units, segment.units.size());
   described.units.resize(units);
   described.arena_bytes = program.arena_bytes;
   described.weight_bytes = program.segments.front().weight_bytes;

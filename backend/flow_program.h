@@ -34,23 +34,23 @@ struct FlowTensor {
 };
 
 enum class FlowAction : std::uint8_t {
-  run,            // the segment; `arguments` are its inputs, then its outputs
-  copy,           // `to` becomes what `from` is
-  exchange,       // `to` and `from` change places; `to` is what `from` was, which is nothing then
-  reset,          // `to` and `from`, which may have changed places, are at their first places again, and nothing
-  test,           // the flag of the counter becomes `from`, one boolean
-  jump,           // to `target`
-  jump_if,        // to `target`, where the flag is true
-  jump_unless,    // to `target`, where it is false
-  begin_count,    // the counter becomes 0; its limit is `from`, one i64, or `number` where there is no tensor
-  jump_if_done,   // to `target`, where the counter has come to its limit
-  advance,        // the counter grows by 1
-  require_room,   // an error where the counter is `number` or more
-  write_count,    // `to`, one i64, becomes the counter
-  read_row,       // `to` becomes the row of `from` with the number of the counter
-  open_rows,      // `to` is to be filled row by row
-  write_row,      // the row of `to` with the number of the counter becomes `from`
-  close_rows,     // `to` is filled: an error where the counter is not the number of its rows, unless these are free
+  run,       // the segment; `arguments` are its inputs, then its outputs
+  copy,      // `to` becomes what `from` is
+  exchange,  // `to` and `from` change places; `to` is what `from` was, which is nothing then
+  reset,  // `to` and `from`, which may have changed places, are at their first places again, and nothing
+  test,         // the flag of the counter becomes `from`, one boolean
+  jump,         // to `target`
+  jump_if,      // to `target`, where the flag is true
+  jump_unless,  // to `target`, where it is false
+  begin_count,  // the counter becomes 0; its limit is `from`, one i64, or `number` where there is no tensor
+  jump_if_done,  // to `target`, where the counter has come to its limit
+  advance,       // the counter grows by 1
+  require_room,  // an error where the counter is `number` or more
+  write_count,   // `to`, one i64, becomes the counter
+  read_row,      // `to` becomes the row of `from` with the number of the counter
+  open_rows,     // `to` is to be filled row by row
+  write_row,     // the row of `to` with the number of the counter becomes `from`
+  close_rows,  // `to` is filled: an error where the counter is not the number of its rows, unless these are free
 };
 
 inline constexpr FlowTensorNumber no_tensor = 0xffffffffU;
@@ -77,13 +77,14 @@ struct FlowInstruction {
 
 /// Of a loop or a branch: a number of steps, its limit, and a flag.
 struct FlowCounter {
-  std::string name;                          // of the node, for people
+  std::string name;                           // of the node, for people
   std::vector<FlowTensorNumber> states = {};  // that each step renews by an exchange
 };
 
 struct FlowProgram {
-  std::vector<TaskProgram> segments;          // they share their weights
-  std::vector<std::uint64_t> segment_places;  // where the arena of each begins in that of the program
+  std::vector<TaskProgram> segments;  // they share their weights
+  std::vector<std::uint64_t>
+      segment_places;  // where the arena of each begins in that of the program
   std::vector<FlowTensor> tensors;
   std::vector<FlowTensorNumber> inputs, outputs;  // of the program, in order
   std::vector<FlowInstruction> instructions;

@@ -76,6 +76,8 @@ Result<void> draw_timeline(const EmitArguments& arguments, const Emission& emiss
     return unsupported(
         fmt::format("no run is measured: its tensors would take {} bytes (--most-check-memory)",
                     emission.missing_bytes));
+  if (arguments.measures && emission.flow)
+    return unsupported("no run of a model with control flow is measured");
   if (arguments.measures) {
     LEMMA_ASSIGN_OR_RETURN(measured,
                            measured_step_times(program, emission.inputs.front(), recorded_runs));

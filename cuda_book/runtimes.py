@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times a model under another runtime on the CUDA device: runtimes.py onnxruntime|torch|tensorrt MODEL RUNS
+"""Times a model under another runtime on the CUDA device: runtimes.py onnxruntime|torch|tensorrt|xla MODEL RUNS
 All compute in f32 without TF32, and copy nothing to or from the device in the timed part.
 Prints "seconds LEAST MEDIAN P99". Exit code: 77, with one line, where something is not installed."""
 
@@ -46,6 +46,14 @@ def inputs_of(declared):
             for name, sizes, kind in declared}
 
 
+def declared_inputs(model):
+    """What inputs_of() takes, of a model that was read."""
+    names = {1: "tensor(float)", 6: "tensor(int32)", 7: "tensor(int64)", 9: "tensor(bool)"}
+    known = {tensor.name for tensor in model.graph.initializer}
+    return [(value.name, [size.dim_value for size in value.type.tensor_type.shape.dim], names[value.type.tensor_type.elem_type])
+            for value in model.graph.input if value.name not in known]
+
+
 def onnxruntime(model, runs):
     need("numpy", "onnxruntime")
     import onnxruntime as runtime
@@ -76,11 +84,7 @@ def torch(model, runs):
     if not runtime.cuda.is_available():
         skip("torch is installed without CUDA")
     read = onnx.load(model)
-    names = {1: "tensor(float)", 6: "tensor(int32)", 7: "tensor(int64)", 9: "tensor(bool)"}
-    known = {tensor.name for tensor in read.graph.initializer}
-    declared = [(value.name, [size.dim_value for size in value.type.tensor_type.shape.dim],
-                 names[value.type.tensor_type.elem_type]) for value in read.graph.input if value.name not in known]
-    tensors = [runtime.from_numpy(value).cuda() for value in inputs_of(declared).values()]
+    tensors = [runtime.from_numpy(value).cuda() for value in inputs_of(declared_inputs(read)).values()]
     # This mode records CUDA graphs.
     compiled = runtime.compile(onnx2torch.convert(read).cuda().eval(), mode="reduce-overhead")
 
@@ -105,5 +109,21 @@ def tensorrt(model, runs):
     print("seconds", *(float(part) * 1e-3 for part in line.groups()))
 
 
+def xla(model, runs):
+    need("numpy", "onnx", "jax", "jaxonnxruntime")
+    import jax
+    import onnx
+    from jaxonnxruntime import call_onnx
+    if not any(device.platform in ("cuda", "gpu") for device in jax.devices()):
+        skip("jax is installed without CUDA")
+    jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
+    read = onnx.load(model)
+    tensors = inputs_of(declared_inputs(read))
+    function, weights = call_onnx.call_onnx_model(read, tensors)
+    compiled = jax.jit(function)
+    weights, tensors = jax.device_put(weights), jax.device_put(tensors)
+    print_times(lambda: jax.block_until_ready(compiled(weights, tensors)), runs)
+
+
 if __name__ == "__main__":
-    {"onnxruntime": onnxruntime, "torch": torch, "tensorrt": tensorrt}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+    {"onnxruntime": onnxruntime, "torch": torch, "tensorrt": tensorrt, "xla": xla}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 DONE, WRONG, FAILED, SKIPPED, NO_TIME = "done", "WRONG", "FAILED", "skipped", "no time"
 BASELINES = ("stream", "graph")  # (a) and (b) of bench/cuda plans
-RUNTIMES = ("onnxruntime", "torch", "tensorrt")
+RUNTIMES = ("onnxruntime", "torch", "tensorrt", "xla")
 TIME_LIMIT = 90  # seconds of a step
 CLOSELY = 3  # models that other tools look at
 

@@ -380,9 +380,9 @@ class Compiler {
     std::vector<fs::path> folders;
     const backend::ProgramNames names = {"task_program", "task program"};
     for (const Planned& planned : all) {
-      LEMMA_ASSIGN_OR_RETURN(folders.emplace_back(),
-                             planned.flow ? builder.write(*planned.flow, names)
-                                          : builder.write(planned.programs, names));
+      LEMMA_ASSIGN_OR_RETURN(folders.emplace_back(), planned.flow
+                                                         ? builder.write(*planned.flow, names)
+                                                         : builder.write(planned.programs, names));
       add_program(planned, folders.back() / "program.so", folders.back() / "weights.bin");
     }
     LEMMA_RETURN_IF_ERROR(in_time(builder.build_all(

@@ -23,7 +23,8 @@ struct CompilationRequest {
   std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
   int threads = 0;        // that run a program, at most; 0: all processors
   bool replaces = false;  // a directory that is there
-  std::int64_t most_rows = usual_most_rows;  // that loops have room for (docs/rtask.md, "Control flow")
+  std::int64_t most_rows =
+      usual_most_rows;  // that loops have room for (docs/rtask.md, "Control flow")
   /// What no program computes is left to ONNX Runtime; otherwise it is an error.
   bool in_parts = false;
   std::function<void(const std::string&)> on_step;  // is told what begins to be done; or none

@@ -24,9 +24,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 std::string text_of(const CompilationRequest& request) {
-  std::string all =
-      fmt::format("{} {} {}\n", backend::thread_count(request.threads), request.in_parts,
-                  request.most_rows);
+  std::string all = fmt::format("{} {} {}\n", backend::thread_count(request.threads),
+                                request.in_parts, request.most_rows);
   for (const auto& shapes : request.shapes) {
     for (const auto& [name, shape] : shapes)
       all += fmt::format("{} {}\n", sha256(name), text(TensorType{DataType::f32, shape}));

@@ -72,7 +72,8 @@ struct EmissionRequest {
   backend::StitchOptions stitching = {};
   std::optional<std::uint64_t> memory_limit = std::nullopt;  // of the arena, in bytes
   bool takes_least_memory = false;                           // the order that needs the least
-  std::int64_t most_rows = usual_most_rows;  // that loops have room for (docs/rtask.md, "Control flow")
+  std::int64_t most_rows =
+      usual_most_rows;               // that loops have room for (docs/rtask.md, "Control flow")
   bool in_prime_field = false;       // residues for elements of f32, for tests (emit/prime_field.h)
   std::optional<NvidiaDevice> cuda;  // nothing: source for processors
   std::optional<CallRequest> calls;
@@ -100,7 +101,7 @@ Result<PreparedModel> prepare_model(const std::string& file,
 Result<std::map<std::string, std::vector<std::string>>> dimension_names(const std::string& file);
 
 struct Emission {
-  std::vector<backend::TaskProgram> programs;                 // by sizes of the inputs, or segments
+  std::vector<backend::TaskProgram> programs;  // by sizes of the inputs, or segments
   std::optional<backend::FlowProgram> flow;  // of a model with control flow, which has the segments
   std::vector<std::vector<interpreter::NamedTensor>> inputs;  // by sizes
   std::uint64_t missing_bytes =

@@ -24,9 +24,7 @@ bool is_fixed(const TensorType& type) {
 }
 
 /// The level of a segment that reads a value.
-std::uint32_t reading_level(const FlowValue& value) {
-  return value.level + (value.level % 2);
-}
+std::uint32_t reading_level(const FlowValue& value) { return value.level + (value.level % 2); }
 
 Result<std::vector<FlowValue>> folded(const Node& node, const std::vector<FlowValue>& operands) {
   std::vector<const Constant*> constants;
@@ -116,10 +114,9 @@ Result<std::vector<FlowValue>> FlowBlockBuilder::add_graph(
 Result<std::vector<FlowValue>> FlowBlockBuilder::add_node(const Graph& graph, const Node& node,
                                                           const std::vector<FlowValue>& operands) {
   if (node.kind == NodeKind::opaque) return add_opaque(graph, node, operands);
-  const bool has_constants_alone =
-      std::all_of(operands.begin(), operands.end(), [](const FlowValue& operand) {
-        return operand.is_absent() || operand.constant.has_value();
-      });
+  const bool has_constants_alone = std::all_of(
+      operands.begin(), operands.end(),
+      [](const FlowValue& operand) { return operand.is_absent() || operand.constant.has_value(); });
   if (has_constants_alone)
     if (auto constants = folded(node, operands)) return constants;
   return add_operation(graph, node, operands);

@@ -75,8 +75,7 @@ Result<FlowModel> flow_model(const OnnxModel& model, std::int64_t most_rows) {
   FlowParts parts{{}, model.envelope, most_rows};
   LEMMA_ASSIGN_OR_RETURN(const auto inputs, add_inputs(model.graph, parts));
   FlowBlockBuilder root(parts, 0);
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<FlowValue> outputs,
-                         root.add_graph(model.graph, inputs));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<FlowValue> outputs, root.add_graph(model.graph, inputs));
   LEMMA_RETURN_IF_ERROR(add_outputs(model.graph, outputs, root, parts));
   parts.result.blocks.root.steps = root.take_steps();
   LEMMA_RETURN_IF_ERROR(require_segment(parts.result));

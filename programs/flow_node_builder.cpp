@@ -281,16 +281,15 @@ Result<std::vector<FlowValue>> FlowNodeBuilder::add_loop() {
   LEMMA_RETURN_IF_ERROR(end_loop_condition(own_[1], *block, loop));
   std::vector<FlowValue> values;
   LEMMA_RETURN_IF_ERROR(end_states(*block, 1, loop, values));
-  const bool is_free = loop.count != no_tensor || !loop.most_steps ||
-                       (loop.most_steps != 0 &&
-                        (loop.condition != no_tensor || loop.next_condition != no_tensor));
+  const bool is_free =
+      loop.count != no_tensor || !loop.most_steps ||
+      (loop.most_steps != 0 && (loop.condition != no_tensor || loop.next_condition != no_tensor));
   std::int64_t rows = loop.most_steps.value_or(std::numeric_limits<std::int64_t>::max());
   if (is_free) rows = std::min(rows, parts_.most_rows);
   for (std::size_t i = states + 1; i < block->outputs.size(); ++i)
     LEMMA_RETURN_IF_ERROR(make_rows(*block, i, rows, is_free, 0, false, loop));
   if (is_free && !loop.made.empty()) loop.room = rows;
-  for (const FlowLoop::Rows& made : loop.made)
-    values.push_back(FlowValue::of(parts_, made.whole));
+  for (const FlowLoop::Rows& made : loop.made) values.push_back(FlowValue::of(parts_, made.whole));
   for (FlowValue& value : values) value.level = level_;
   loop.body.steps = block->builder.take_steps();
   around_.add_step(level_, {std::move(loop)});
@@ -344,8 +343,7 @@ Result<std::vector<FlowValue>> FlowNodeBuilder::add_scan() {
   for (std::size_t k = 0; k < made; ++k)
     LEMMA_RETURN_IF_ERROR(make_rows(*block, states + k, *loop.most_steps, false, output_axes[k],
                                     output_directions[k] != 0, loop));
-  for (const FlowLoop::Rows& rows : loop.made)
-    values.push_back(FlowValue::of(parts_, rows.whole));
+  for (const FlowLoop::Rows& rows : loop.made) values.push_back(FlowValue::of(parts_, rows.whole));
   for (FlowValue& value : values) value.level = level_;
   loop.body.steps = block->builder.take_steps();
   around_.add_step(level_, {std::move(loop)});

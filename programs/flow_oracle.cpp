@@ -24,8 +24,7 @@ Result<Graph> with_changed_constants(const Graph& graph, std::uint64_t seed) {
     const Node& node = graph.node(id);
     if (node.kind == NodeKind::constant) {
       const NamedTensor weight{fmt::format("weight {}", id.v), Tensor::of(graph.constant(node))};
-      values[node.output().v] =
-          changed.add_constant(changed_by_rounding(weight, seed).constant());
+      values[node.output().v] = changed.add_constant(changed_by_rounding(weight, seed).constant());
       continue;
     }
     LEMMA_RETURN_IF_ERROR(copy_node(graph, node, changed, values));
@@ -61,8 +60,8 @@ Result<std::vector<Tensor>> run_flow_model(const OnnxModel& model,
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Constant* tensor = results[i].tensor();
     if (tensor == nullptr)
-      return unsupported(fmt::format("output '{}' is {}", model.graph.outputs()[i].name,
-                                     text(results[i])));
+      return unsupported(
+          fmt::format("output '{}' is {}", model.graph.outputs()[i].name, text(results[i])));
     outputs.push_back(Tensor::of(*tensor));
   }
   return outputs;

@@ -233,14 +233,10 @@ namespace {
 
 /// What sources say of control flow, where there is none.
 Words words_without_flow() {
-  return {{"has_flow", "false"},
-          {"flow_include", ""},
-          {"flow_functions", ""},
-          {"flow_declarations", ""},
-          {"flow_codes", ""},
-          {"flow_files", ""},
-          {"flow_text", ""},
-          {"run", "threads.machine.run(size, memories);"}};
+  return {{"has_flow", "false"},  {"flow_include", ""},
+          {"flow_functions", ""}, {"flow_declarations", ""},
+          {"flow_codes", ""},     {"flow_files", ""},
+          {"flow_text", ""},      {"run", "threads.machine.run(size, memories);"}};
 }
 
 /// Counts of segments, and what sources say of control flow. `name`: of the program.
@@ -265,7 +261,8 @@ void take_flow(const FlowProgram& flow, const std::string& name, Words& words) {
   words["flow_files"] =
       "| `flow.h`, `flow_tables.h` | which schedules run in which order, decided in each run |\n";
   words["flow_text"] = fmt::format(
-      " There are {} schedules, between which {} instructions branch, loop and hand tensors on; that each of these "
+      " There are {} schedules, between which {} instructions branch, loop and hand tensors on; "
+      "that each of these "
       "finds what it reads was checked as well.",
       flow.segments.size(), flow.instructions.size());
 }
@@ -294,17 +291,16 @@ Result<ProgramFiles> emit_files(Programs programs, Programs described, const Flo
                              {"README.md", filled_in(parts::readme, words)}});
   files.insert(files.end(), std::make_move_iterator(kernel_sources.begin()),
                std::make_move_iterator(kernel_sources.end()));
-  files.insert(files.end(),
-               {{names.name + ".cpp", filled_in(parts::interface_source, words)},
-                {names.name + ".h", filled_in(parts::interface_header, words)},
-                {names.name + ".map", filled_in(parts::symbols, words)},
-                {"program_names.h", filled_in(parts::program_names, words)},
-                {"rank_selection.h", std::string(parts::rank_selection)},
-                {"run_time.h", std::string(parts::run_time)},
-                {"schedule.h", tables_text(programs, kernels, names.name, weight_digest(programs),
-                                           arena_bytes)},
-                {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
-                {"vectors.h", std::string(parts::vectors)}});
+  files.insert(files.end(), {{names.name + ".cpp", filled_in(parts::interface_source, words)},
+                             {names.name + ".h", filled_in(parts::interface_header, words)},
+                             {names.name + ".map", filled_in(parts::symbols, words)},
+                             {"program_names.h", filled_in(parts::program_names, words)},
+                             {"rank_selection.h", std::string(parts::rank_selection)},
+                             {"run_time.h", std::string(parts::run_time)},
+                             {"schedule.h", tables_text(programs, kernels, names.name,
+                                                        weight_digest(programs), arena_bytes)},
+                             {"selfcheck.cpp", filled_in(parts::selfcheck, words)},
+                             {"vectors.h", std::string(parts::vectors)}});
   if (flow != nullptr)
     files.insert(files.end(), {{"flow.h", std::string(parts::flow)},
                                {"flow_tables.h", flow_tables_text(*flow)}});

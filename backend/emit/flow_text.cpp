@@ -55,14 +55,13 @@ class FlowTables {
     for (std::uint32_t i = 0; i < program_.counters.size(); ++i)
       refusals_.add(quoted_text(refusal_of(i)));
     return head() + segments_.finish("{0, 0}") + tensors_.finish("{{0, 0}, 0}") +
-           arguments_.finish("0") + rows_.finish("{0, 0, 0, false}") +
-           refusals_.finish("nullptr") + instructions_.finish("{Action::jump, 0, 0, 0, 0, 0, 0}") +
-           outputs_text() +
-           fmt::format("constexpr Flow flow = {{flow_instructions, {}, flow_tensors, {}, "
-                       "flow_segments, flow_arguments, flow_rows, flow_refusals, {}}};\n\n"
-                       "}}  // namespace\n",
-                       program_.instructions.size(), program_.tensors.size(),
-                       program_.counters.size() + 1);
+           arguments_.finish("0") + rows_.finish("{0, 0, 0, false}") + refusals_.finish("nullptr") +
+           instructions_.finish("{Action::jump, 0, 0, 0, 0, 0, 0}") + outputs_text() +
+           fmt::format(
+               "constexpr Flow flow = {{flow_instructions, {}, flow_tensors, {}, "
+               "flow_segments, flow_arguments, flow_rows, flow_refusals, {}}};\n\n"
+               "}}  // namespace\n",
+               program_.instructions.size(), program_.tensors.size(), program_.counters.size() + 1);
   }
 
  private:
@@ -86,7 +85,8 @@ class FlowTables {
       if (step.action == FlowAction::require_room && step.counter == counter)
         return fmt::format("{} takes more than {} steps, and its outputs have no room for more",
                            program_.counters[counter].name, step.number);
-    return program_.counters[counter].name + " does not take as many steps as its outputs have rows";
+    return program_.counters[counter].name +
+           " does not take as many steps as its outputs have rows";
   }
 
   /// The rows that there is room for, by output; 0 where all are always written.

@@ -49,8 +49,7 @@ std::string name_of_program(const ProgramFiles& files) {
 }
 
 Result<std::vector<std::string>> write_library(Programs programs, Programs described,
-                                               const ProgramFiles& files,
-                                               const std::string& title,
+                                               const ProgramFiles& files, const std::string& title,
                                                const std::string& compiler, const fs::path& library,
                                                const fs::path& directory, bool replaces) {
   const std::string name = name_of_program(files);

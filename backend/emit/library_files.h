@@ -20,8 +20,7 @@ std::string name_of_program(const ProgramFiles& files);
 /// `files`: the sources that the library was compiled from. `described`: the programs, or the interface of one with control
 /// flow (described_interface). `title` and `compiler` are for people.
 Result<std::vector<std::string>> write_library(Programs programs, Programs described,
-                                               const ProgramFiles& files,
-                                               const std::string& title,
+                                               const ProgramFiles& files, const std::string& title,
                                                const std::string& compiler,
                                                const std::filesystem::path& library,
                                                const std::filesystem::path& directory,

@@ -38,7 +38,8 @@ struct FlowLoop {
   struct State {
     FlowTensorNumber initial = no_tensor;  // before the loop
     FlowTensorNumber current = no_tensor;  // what a step takes
-    FlowTensorNumber final = no_tensor;    // what there is behind the loop; the body's results have the next one
+    FlowTensorNumber final =
+        no_tensor;  // what there is behind the loop; the body's results have the next one
   };
   /// A tensor that is read or made row by row, a row in each step.
   struct Rows {
@@ -46,17 +47,18 @@ struct FlowLoop {
     RowLayout layout;
   };
 
-  std::string name;                         // for people
-  std::optional<std::int64_t> most_steps;   // where it is known
-  FlowTensorNumber count = no_tensor;       // where a tensor has it
-  FlowTensorNumber condition = no_tensor;   // before the first step; without one it is true
-  FlowTensorNumber number = no_tensor;      // of the step, if it wants to know
+  std::string name;                        // for people
+  std::optional<std::int64_t> most_steps;  // where it is known
+  FlowTensorNumber count = no_tensor;      // where a tensor has it
+  FlowTensorNumber condition = no_tensor;  // before the first step; without one it is true
+  FlowTensorNumber number = no_tensor;     // of the step, if it wants to know
   std::vector<State> states;
   std::vector<Rows> read;
-  FlowBlock body;                           // its results: the next states, then the rows
+  FlowBlock body;                               // its results: the next states, then the rows
   FlowTensorNumber next_condition = no_tensor;  // that a step gives; without one it is true
   std::vector<Rows> made;
-  std::optional<std::int64_t> room;  // the rows that there is room for, where a run decides how many there are
+  std::optional<std::int64_t>
+      room;  // the rows that there is room for, where a run decides how many there are
 };
 
 struct FlowStep {
@@ -65,8 +67,9 @@ struct FlowStep {
 
 struct FlowBlocks {
   std::vector<FlowTensor> tensors;  // without places
-  std::vector<FlowTensorNumber> inputs, outputs;  // of the program; those of outputs are made by nothing
-  FlowBlock root;                                 // its results become the outputs
+  std::vector<FlowTensorNumber> inputs,
+      outputs;     // of the program; those of outputs are made by nothing
+  FlowBlock root;  // its results become the outputs
 };
 
 }  // namespace lemma::backend

@@ -72,7 +72,8 @@ class MemoryPlanner {
     } else if (const auto* loop = std::get_if<FlowLoop>(&step.what)) {
       for (const FlowTensorNumber tensor : {loop->count, loop->condition, loop->next_condition})
         add(tensor, mentioned);
-      for (const FlowLoop::State& state : loop->states) add({state.initial, state.final}, mentioned);
+      for (const FlowLoop::State& state : loop->states)
+        add({state.initial, state.final}, mentioned);
       for (const FlowLoop::Rows& rows : loop->read) add(rows.whole, mentioned);
       for (const FlowLoop::Rows& rows : loop->made) add(rows.whole, mentioned);
       add(loop->body, mentioned);

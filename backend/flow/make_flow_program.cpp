@@ -112,8 +112,7 @@ class InstructionMaker {
       add(FlowAction::test, no_tensor, loop.next_condition, counter);
     for (std::size_t k = 0; k < loop.states.size(); ++k) {
       const FlowTensorNumber second = roles_.seconds[loop.states[k].current];
-      if (second != no_tensor && second != loop.body.results[k])
-        copy(second, loop.body.results[k]);
+      if (second != no_tensor && second != loop.body.results[k]) copy(second, loop.body.results[k]);
     }
     for (const FlowLoop::State& state : loop.states)
       if (const FlowTensorNumber second = roles_.seconds[state.current]; second != no_tensor) {

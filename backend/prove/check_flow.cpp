@@ -31,9 +31,9 @@ struct Held {
 using Places = std::vector<FlowTensorNumber>;
 
 struct State {
-  std::vector<Held> held;             // by first place
-  std::vector<std::int64_t> bounds;   // by counter: it is less than that
-  std::vector<std::int64_t> limits;   // by counter: known ones
+  std::vector<Held> held;            // by first place
+  std::vector<std::int64_t> bounds;  // by counter: it is less than that
+  std::vector<std::int64_t> limits;  // by counter: known ones
 };
 
 /// Whether two ranges of bytes have one in common.
@@ -174,8 +174,8 @@ class FlowChecker {
 
   void check_positions(const std::vector<FlowTensorNumber>& tensors, Memory memory) {
     for (std::uint32_t i = 0; i < tensors.size(); ++i)
-      demand(tensors[i] < program_.tensors.size() &&
-                 tensor(tensors[i]).memory == memory && tensor(tensors[i]).position == i,
+      demand(tensors[i] < program_.tensors.size() && tensor(tensors[i]).memory == memory &&
+                 tensor(tensors[i]).position == i,
              "an input or output is not in its position");
   }
 
@@ -335,7 +335,8 @@ class FlowChecker {
 
   void jump_if_done(const FlowInstruction& step, InstructionNumber at) {
     go_on(step.target);
-    state_.bounds[step.counter] = std::min(state_.bounds[step.counter], state_.limits[step.counter]);
+    state_.bounds[step.counter] =
+        std::min(state_.bounds[step.counter], state_.limits[step.counter]);
     go_on(at + 1);
   }
 

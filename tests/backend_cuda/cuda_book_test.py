@@ -142,7 +142,7 @@ class Book(unittest.TestCase):
             *(f"latency-{model}-ours" for model in both),
             *(f"baseline-{model}-{way}" for way in ("stream", "graph") for model in both),
             *(f"correctness-{other}" for other in others), *(f"latency-{other}" for other in others),
-            *(f"runtime-{model}-{name}" for name in ("onnxruntime", "torch", "tensorrt") for model in both),
+            *(f"runtime-{model}-{name}" for name in ("onnxruntime", "torch", "tensorrt", "xla") for model in both),
             *(f"profile-{model}" for model in both), *(f"counters-{model}" for model in both)])
 
     def test_without_what_unpacks_one_line_says_so(self):

@@ -126,7 +126,8 @@ NamedTensor integer(const std::string& name, std::int64_t value) {
   return {name, Tensor::of(DataType::i64, {}, std::vector<std::int64_t>{value})};
 }
 NamedTensor boolean(const std::string& name, bool value) {
-  return {name, Tensor::of(DataType::boolean, {}, std::vector<std::uint8_t>{value ? std::uint8_t{1} : std::uint8_t{0}})};
+  return {name, Tensor::of(DataType::boolean, {},
+                           std::vector<std::uint8_t>{value ? std::uint8_t{1} : std::uint8_t{0}})};
 }
 
 // ---- Plans ------------------------------------------------------------------------------------------
@@ -209,7 +210,8 @@ TEST(Flow, BranchesOfOtherSizesAreRefused) {
 }
 
 TEST(Flow, WhatReadsRowsThatARunDecidesIsRefused) {
-  EXPECT_EQ(refusal(model(R"(
+  EXPECT_EQ(
+      refusal(model(R"(
     g (int64 n, float x) => (float y) {
       last, all = Loop (n, , x) <body = b (int64 i, bool g, float s) => (bool next, float t, float u) {
           next = Identity(g)
@@ -218,8 +220,8 @@ TEST(Flow, WhatReadsRowsThatARunDecidesIsRefused) {
         }>
       y = ReduceSum <keepdims = 0> (all)
     })")),
-            "ReduceSum 'y': it reads 'all', which has as many rows as a loop takes steps, and only a run "
-            "decides that");
+      "ReduceSum 'y': it reads 'all', which has as many rows as a loop takes steps, and only a run "
+      "decides that");
 }
 
 TEST(Flow, AnOperatorWithoutProgramIsNamed) {
@@ -258,10 +260,14 @@ TEST(FlowProof, EachInstructionThatIsLeftOutIsMissed) {
           action == FlowAction::jump_unless || action == FlowAction::jump)
         continue;
       if (action == FlowAction::reset) continue;  // a loop may begin with its places changed
-      EXPECT_TRUE(is_found(*program, [at](FlowProgram& changed) {
-        changed.instructions[at] = {.action = FlowAction::jump,
-                                    .target = static_cast<backend::InstructionNumber>(at + 1)};
-      })) << at << "\n" << text(*program);
+      EXPECT_TRUE(is_found(*program,
+                           [at](FlowProgram& changed) {
+                             changed.instructions[at] = {
+                                 .action = FlowAction::jump,
+                                 .target = static_cast<backend::InstructionNumber>(at + 1)};
+                           }))
+          << at << "\n"
+          << text(*program);
     }
   }
 }
@@ -275,9 +281,12 @@ TEST(FlowProof, TensorsThatShareMemoryAtTheWrongTimeAreFound) {
     for (const FlowInstruction& step : program->instructions) {
       if (step.action != FlowAction::exchange) continue;
       ++changes;
-      found += is_found(*program, [&step](FlowProgram& changed) {
-        changed.tensors[step.to].offset = changed.tensors[step.from].offset;
-      }) ? 1 : 0;
+      found += is_found(*program,
+                        [&step](FlowProgram& changed) {
+                          changed.tensors[step.to].offset = changed.tensors[step.from].offset;
+                        })
+                   ? 1
+                   : 0;
     }
   }
   // Two states are copied when nothing reads what they were.
@@ -302,8 +311,8 @@ TEST(FlowProof, MoreStepsThanRowsAreFound) {
   ASSERT_TRUE(program) << program.error().message;
   for (std::size_t at = 0; at < program->instructions.size(); ++at) {
     if (program->instructions[at].action != FlowAction::require_room) continue;
-    EXPECT_TRUE(is_found(
-        *program, [at](FlowProgram& changed) { ++changed.instructions[at].number; }));
+    EXPECT_TRUE(
+        is_found(*program, [at](FlowProgram& changed) { ++changed.instructions[at].number; }));
   }
 }
 
@@ -367,12 +376,13 @@ TEST_F(BuiltFlow, Branches) {
 
 TEST_F(BuiltFlow, NumbersOfStepsThatOnlyARunDecides) {
   std::vector<std::vector<NamedTensor>> calls;
-  for (const std::int64_t steps : {std::int64_t{3}, std::int64_t{0}, std::int64_t{-1}, std::int64_t{8},
-                                   std::int64_t{9}, std::int64_t{1}, INT64_MAX, INT64_MIN})
+  for (const std::int64_t steps :
+       {std::int64_t{3}, std::int64_t{0}, std::int64_t{-1}, std::int64_t{8}, std::int64_t{9},
+        std::int64_t{1}, INT64_MAX, INT64_MIN})
     for (const bool condition : {true, false})
       for (const float limit : {1.0F, 40.0F, 700.0F, 1e30F})
-        calls.push_back({integer("n", steps), boolean("c", condition),
-                         floats("x", {3}, {1, 2, 3}), floats("limit", {}, {limit})});
+        calls.push_back({integer("n", steps), boolean("c", condition), floats("x", {3}, {1, 2, 3}),
+                         floats("limit", {}, {limit})});
   compare(doubling, calls);
 }
 
@@ -400,7 +410,8 @@ TEST_F(BuiltFlow, ScansEitherWay) {
 
 TEST_F(BuiltFlow, OutputsThatAreGivenOrKnown) {
   // Nothing is computed: an output is an input, a constant, or the state that a loop was given.
-  compare(model(R"(
+  compare(
+      model(R"(
     g (float[2] x, float[2] z, bool c, int64 n) => (float[2] y, float[2] k, float[2] w, float[2] s) <float[2] k = {7, 8}> {
       y = If (c) <then_branch = a () => (float[2] p) { p = Identity(x) },
                   else_branch = b () => (float[2] q) { q = Identity(k) }>
@@ -410,8 +421,8 @@ TEST_F(BuiltFlow, OutputsThatAreGivenOrKnown) {
           u = Identity(x)
         }>
     })"),
-          {{floats("x", {2}, {1, 2}), floats("z", {2}, {3, 4}), boolean("c", true), integer("n", 0)},
-           {floats("x", {2}, {1, 2}), floats("z", {2}, {3, 4}), boolean("c", false), integer("n", 2)}});
+      {{floats("x", {2}, {1, 2}), floats("z", {2}, {3, 4}), boolean("c", true), integer("n", 0)},
+       {floats("x", {2}, {1, 2}), floats("z", {2}, {3, 4}), boolean("c", false), integer("n", 2)}});
 }
 
 }  // namespace

@@ -58,6 +58,21 @@ def with_sequence():
                  [("x", F32, [1000, 1000]), ("p", I64, [])], [("y", F32, [1000, 1000]), ("c", F32, ["K", 1000])])
 
 
+def with_loop():
+    """Adds rows to a sum until it is large, at most n times, and says what it was; a branch turns the sum around."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [node("Add", "s x", "t"), node("ReduceMax", "t", "most", keepdims=0), node("Less", "most limit", "on"),
+         node("Identity", "most", "seen")],
+        "body", [value("i", I64, []), value("go", TensorProto.BOOL, []), value("s", F32, ["N", 6])],
+        [value("on", TensorProto.BOOL, []), value("t", F32, ["N", 6]), value("seen", F32, [])])
+    branches = {f"{name}_branch": helper.make_graph([node(kind, "l", f"b_{name}")], name, [], [value(f"b_{name}", F32, ["N", 6])])
+                for name, kind in (("then", "Neg"), ("else", "Abs"))}
+    return model([node("Loop", "n true x", "l seen", body=body), node("If", "turn", "y", **branches)],
+                 [("n", I64, []), ("turn", TensorProto.BOOL, []), ("x", F32, ["N", 6]), ("limit", F32, [])],
+                 [("y", F32, ["N", 6]), ("seen", F32, ["K"])], true=np.array(True))
+
+
 def arrays(rows=4, seed=0):
     return {"x": np.random.default_rng(seed).standard_normal((rows, 6), np.float32)}
 
@@ -245,6 +260,19 @@ class Sessions(unittest.TestCase):
                 session.run(["z"], feeds)
         with self.assertRaisesRegex(lemma.InternalError, "closed"):
             session.run(None, feeds)
+
+    def test_loops_and_branches_are_in_the_program(self):
+        proto, reference = with_loop(), self.reference(with_loop())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", lemma.FallbackWarning)
+            with lemma.compile(proto, threads=2, background=False, most_steps=20) as session:
+                for rows, steps, turn, limit in ((4, 5, True, 1e9), (4, 0, False, 1e9), (3, 1000, False, 20), (4, -3, True, 0),
+                                                 (4, 20, True, 1e9), (3, 7, True, -1e9)):
+                    feeds = {"n": np.array(steps), "turn": np.array(turn), "limit": np.array(limit, np.float32), **arrays(rows)}
+                    self.assert_same(session.run(None, feeds), reference.run(None, feeds))
+                feeds["n"], feeds["limit"] = np.array(21), np.array(1e9, np.float32)
+                with self.assertRaisesRegex(lemma.Error, "takes more than 20 steps"):
+                    session.run(None, feeds)
 
     def test_without_onnx_runtime_the_operators_are_named(self):
         with mock.patch.object(lemma._session, "_runtime", lambda: None):
