@@ -19,7 +19,7 @@ from tiny_models import F32, node, tensor_type
 
 LEMMA = None
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "two_layer.onnx"
-TARGETS = ("onnxruntime-cpu", "rtask-cpu", "rtask-cuda")
+TARGETS = ("onnxruntime-cpu", "rtask-cpu", "rtask-cuda", "rtask-hip")
 
 
 class Targets(unittest.TestCase):
