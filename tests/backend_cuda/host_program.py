@@ -113,8 +113,8 @@ class Host:
         """Puts the words of this processor in the place of the device's (ptx.cuh, or hip.cuh of source in HIP). The ending of the
         sources."""
         is_hip = (directory / "hip.cuh").exists()
-        words = "hip.cuh" if is_hip else "ptx.cuh"
-        shutil.copy(HOST_CUDA / words, directory / words)
+        for words in ("ptx.cuh", *(["hip.cuh"] if is_hip else [])):
+            shutil.copy(HOST_CUDA / words, directory / words)
         return "hip" if is_hip else "cu"
 
     def build(self, directory, name, kernels=None):

@@ -8,7 +8,6 @@
 
 inline const bool has_wavefronts = host_cuda::set_warp_lanes(64);
 
-using ihipStream_t = CUstream_st;
 using hipStream_t = cudaStream_t;
 using hipEvent_t = cudaEvent_t;
 using hipError_t = cudaError_t;
@@ -19,6 +18,7 @@ constexpr hipDeviceAttribute_t hipDeviceAttributeMultiprocessorCount = cudaDevAt
 constexpr cudaMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice, hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
 constexpr unsigned hipHostMallocMapped = cudaHostAllocMapped;
 
+#define ihipStream_t CUstream_st
 #define hipGetErrorString cudaGetErrorString
 #define hipGetLastError cudaGetLastError
 #define hipMalloc cudaMalloc
