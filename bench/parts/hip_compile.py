@@ -44,7 +44,7 @@ def arguments():
 
 def figures_of(code, name="run_schedule"):
     """Registers of a lane and bytes that it spills, of the persistent kernel, as the compiler states them in its metadata."""
-    kernels = re.findall(r"  - \.args:.*?(?=\n  - \.args:|\namdhsa\.)", code, re.DOTALL)
+    kernels = code[code.index("amdhsa.kernels:"):].split("\n  - .a")  # .agpr_count or .args, which come first
     kernel = next(text for text in kernels if re.search(rf"\.name: .*{name}", text))
 
     def number(key):
