@@ -129,6 +129,8 @@ struct Kernel {
   double seconds_per_task = 0;
   /// What all tasks bring from memory and to it takes at the bandwidth that units share; 0 where that is not modelled.
   double memory_seconds = 0;
+  /// Of tiles: the part of seconds_per_task that it would take to receive all that a task reads.
+  double exchange_seconds = 0;
   bool is_recorded = false;  // the time is from a file (kernel_times.h), not modelled
   // Of multiprocessors.
   std::uint64_t shared_bytes = 0;  // of the memory of a unit, that a task takes for itself

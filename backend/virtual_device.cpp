@@ -81,6 +81,15 @@ Result<VirtualDevice> device_of(const Json& json, std::uint32_t units) {
   if (json.contains("seconds_to_start_units"))
     LEMMA_RETURN_IF_ERROR(
         read_number(json, "seconds_to_start_units", device.seconds_to_start_units));
+  if (json.contains("exchange")) {
+    const Json& exchange = json["exchange"];
+    if (!exchange.is_object() || json.contains("multiprocessor"))
+      return bad_input("'exchange' is no object, or of a device that has a 'multiprocessor'");
+    device.exchange.emplace();
+    LEMMA_RETURN_IF_ERROR(read_number(exchange, "seconds", device.exchange->seconds));
+    LEMMA_RETURN_IF_ERROR(
+        read_number(exchange, "seconds_per_byte", device.exchange->seconds_per_byte));
+  }
   if (json.contains("multiprocessor")) {
     LEMMA_ASSIGN_OR_RETURN(device.multiprocessor, multiprocessor_of(json["multiprocessor"]));
   }

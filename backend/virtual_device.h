@@ -12,6 +12,12 @@
 
 namespace lemma::backend {
 
+/// What it costs units that have no memory but their own to copy from each other, all at the same time.
+struct TileExchange {
+  double seconds = 0;           // for all units to begin one together, and to go on after it
+  double seconds_per_byte = 0;  // that a unit receives, or sends
+};
+
 struct VirtualDevice {
   std::string name;
   std::uint32_t units = 1;
@@ -37,15 +43,17 @@ struct VirtualDevice {
   /// The multiprocessor of a GPU: what tasks compute takes as many cycles as their source needs (blocks/block_time.h),
   /// and seconds_per_operation does not count.
   std::optional<Multiprocessor> multiprocessor = {};
+  /// Units are tiles (tile_program.h): shared_bytes_per_unit is all memory that they have.
+  std::optional<TileExchange> exchange = {};
 };
 
-inline constexpr std::uint32_t most_units = 1024;
+inline constexpr std::uint32_t most_units = 2048;
 
 /// Threads of a processor, one for each unit, with costs as measured (docs/rtask.md, "Costs of a processor").
 VirtualDevice cpu_device(std::uint32_t threads);
 /// Reads the part `schedule` of a description such as targets/devices/simulated-80.json, or a file that is such a part: one JSON object with the members of
 /// VirtualDevice and `source`, where the figures come from; `seconds_to_start_units` may be left out, for 0, `cache_bytes`, and
-/// `multiprocessor`, an object with the numbers of Multiprocessor and `architecture`. `units`:
+/// `multiprocessor`, an object with the numbers of Multiprocessor and `architecture`, and `exchange`, with those of TileExchange. `units`:
 /// that many instead, each as in the description; 0: as many as it says. Errors name the file and the entry that is missing or malformed.
 Result<VirtualDevice> load_virtual_device(const std::filesystem::path& file,
                                           std::uint32_t units = 0);

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -30,7 +31,7 @@ struct EmitArguments {
   EmissionRequest request;
   std::string timeline, policy = "best";
   std::vector<std::string> shapes, without;
-  std::string target = "cpu";
+  std::string target = "cpu", architecture;
   CudaChoice cuda;
   std::string calls, call_costs, times, memory_limit, memory_picture;
   EmissionFigures figures;
@@ -49,8 +50,28 @@ void choose_schemes(const EmitArguments& arguments, EmissionRequest& request) {
   request.stitching.block = has("block");
 }
 
-bool is_for_cuda(const EmitArguments& arguments) {
-  return find_source(arguments.target) == ProgramSource::cuda;
+bool is_for_hip(const EmitArguments& arguments) {
+  return find_source(arguments.target) == ProgramSource::hip;
+}
+bool is_for_gpu(const EmitArguments& arguments) {
+  return is_for_hip(arguments) || find_source(arguments.target) == ProgramSource::cuda;
+}
+
+/// An error: the architecture is none of the target, or what is asked for is written in CUDA alone.
+Result<void> choose_architecture(EmitArguments& arguments) {
+  const bool is_hip = is_for_hip(arguments);
+  if (is_hip) arguments.cuda.architecture = "gfx90a";
+  if (!arguments.architecture.empty()) arguments.cuda.architecture = arguments.architecture;
+  const std::vector<std::string> known = is_hip ? hip_architectures() : cuda_architectures();
+  if (std::ranges::find(known, arguments.cuda.architecture) == known.end())
+    return bad_input(fmt::format("--arch {}: of --target {}: {}", arguments.cuda.architecture,
+                                 is_hip ? "hip" : "cuda", fmt::join(known, ", ")));
+  if (is_hip && !arguments.calls.empty())
+    return bad_input(
+        "--library-calls is for --target cuda: programs in HIP have kernels of their own for all");
+  if (is_hip && !arguments.cuda.resources.empty())
+    return bad_input("--resources is for --target cuda");
+  return {};
 }
 
 /// Calls are priced by --call-costs, else by the description of costs for the device of the schedule.
@@ -110,7 +131,7 @@ Result<Emission> emit(EmitArguments arguments) {
   LEMMA_ASSIGN_OR_RETURN(arguments.request.shapes, parse_shape_lists(arguments.shapes));
   if (arguments.request.shapes.size() > 1 && !arguments.timeline.empty())
     return bad_input("--timeline draws the schedule of one size");
-  if (arguments.measures && is_for_cuda(arguments))
+  if (arguments.measures && is_for_gpu(arguments))
     return bad_input("--measure-timeline is for --target cpu");
   if (arguments.request.shapes.size() > 1 && !arguments.request.inputs.folder.empty())
     return bad_input("--inputs gives inputs of one size");
@@ -121,7 +142,8 @@ Result<Emission> emit(EmitArguments arguments) {
     arguments.request.takes_least_memory = true;
   else if (!arguments.memory_limit.empty())
     arguments.request.memory_limit = bytes_of(arguments.memory_limit);
-  if (is_for_cuda(arguments)) {
+  if (is_for_gpu(arguments)) {
+    LEMMA_RETURN_IF_ERROR(choose_architecture(arguments));
     if (!arguments.times.empty()) return bad_input("--kernel-times is for --target cpu");
     if (!arguments.memory_limit.empty()) return bad_input("--memory-limit is for --target cpu");
     LEMMA_ASSIGN_OR_RETURN(arguments.request.cuda, nvidia_device(arguments.cuda));
@@ -175,7 +197,7 @@ ExitCode run_emit(const EmitArguments& arguments) {
 
 void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
-      "emit", "write a model as a directory of C++ or CUDA source with a static schedule");
+      "emit", "write a model as a directory of C++, CUDA or HIP source with a static schedule");
   auto arguments = std::make_shared<EmitArguments>();
   command->add_option("model", arguments->request.model, "ONNX file")->required();
   auto* output = command->add_option("-o,--output", arguments->request.directory,
@@ -190,23 +212,29 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--target", arguments->target, "what the source is for")
       ->check(CLI::IsMember(source_words()))
       ->capture_default_str();
-  command->add_option("--arch", arguments->cuda.architecture, "of the device, with --target cuda")
-      ->check(CLI::IsMember(cuda_architectures()))
-      ->capture_default_str();
+  std::vector<std::string> architectures = cuda_architectures();
+  for (std::string& architecture : hip_architectures())
+    architectures.push_back(std::move(architecture));
+  command
+      ->add_option("--arch", arguments->architecture,
+                   "of the device (default: with --target cuda sm_90, with --target hip gfx90a)")
+      ->check(CLI::IsMember(architectures));
   command->add_option(
       "--device", arguments->cuda.device,
-      "what the schedule is for: a10, a100, b200, b300, h100, h200, l4, rtx5090, t4, slow-cpu or "
+      "what the schedule is for: a10, a100, b200, b300, h100, h200, l4, mi250, mi60, rtx5090, t4, "
+      "slow-cpu or "
       "the file of a description "
-      "(default: with --target cuda by --arch, else the processors here); with --target cpu all of "
+      "(default: with --target cuda or hip by --arch, else the processors here); with --target cpu "
+      "all of "
       "--threads are used");
   command
       ->add_option(
           "--units", arguments->cuda.units,
-          "blocks of the schedule, with --target cuda (0: as many as the device has units)")
+          "blocks of the schedule, with --target cuda or hip (0: as many as the device has units)")
       ->check(CLI::Range(0U, backend::most_units));
   command
       ->add_option("--block-threads", arguments->cuda.block_threads,
-                   "threads of a block, with --target cuda")
+                   "threads of a block, with --target cuda or hip")
       ->capture_default_str();
   command->add_option("--resources", arguments->cuda.resources,
                       "with --target cuda: a resources.json of scripts/cuda_resources; tiles with "
@@ -217,9 +245,10 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       "--tf32", arguments->cuda.takes_tf32,
       "round the factors of products of f32 to TF32 (10 bits behind the point), which "
       "tensor cores multiply, with --target cuda");
-  command->add_flag("!--no-resident-weights", arguments->cuda.keeps_weights,
-                    "with --target cuda: blocks keep no weights in shared memory, but read them in "
-                    "each task again");
+  command->add_flag(
+      "!--no-resident-weights", arguments->cuda.keeps_weights,
+      "with --target cuda or hip: blocks keep no weights in shared memory, but read them in "
+      "each task again");
   auto* calls = command->add_option(
       "--library-calls", arguments->calls,
       "with --target cuda: calls of cuBLASLt and cuDNN where they pay, as nodes of one CUDA graph "

@@ -438,8 +438,9 @@ ExitCode run_run(RunArguments arguments) {
 }  // namespace
 
 static std::vector<std::string> engines() {
-  std::vector<std::string> names =
-      names_of_targets([](const Target& target) { return target.source() != ProgramSource::none; });
+  std::vector<std::string> names = names_of_targets([](const Target& target) {
+    return target.source() == ProgramSource::cpp || target.source() == ProgramSource::cuda;
+  });
   names.insert(names.begin(), "interpreter");
   return names;
 }

@@ -47,6 +47,8 @@ Result<ScheduledModel> plan(const ScheduleArguments& arguments) {
   std::vector<std::string> notes;
   LEMMA_ASSIGN_OR_RETURN(ScheduledModel planned, schedule_model(arguments.request, notes));
   print_notes(notes);
+  if (planned.tiles && !arguments.timeline.empty())
+    return bad_input("--timeline draws no program of tiles");
   if (!arguments.timeline.empty())
     LEMMA_RETURN_IF_ERROR(
         write_timeline(arguments.timeline, arguments.request.model, planned.program));
@@ -76,11 +78,12 @@ void add_schedule_command(CLI::App& application, ExitCode& exit_code) {
   auto arguments = std::make_shared<ScheduleArguments>();
   command->add_option("model", arguments->request.model, "ONNX file")->required();
   command
-      ->add_option("--device", arguments->request.device,
-                   "what is scheduled for: a10, a100, b200, b300, h100, h200, l4, rtx5090, t4, "
-                   "simulated-80, cpu (this "
-                   "processor, as `lemma "
-                   "emit` does it) or the file of a description")
+      ->add_option(
+          "--device", arguments->request.device,
+          "what is scheduled for: a10, a100, b200, b300, h100, h200, l4, mi250, mi60, rtx5090, "
+          "t4, simulated-80, tiles-1216, cpu (this "
+          "processor, as `lemma "
+          "emit` does it) or the file of a description")
       ->required();
   command
       ->add_option(

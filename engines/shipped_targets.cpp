@@ -1,6 +1,7 @@
 #include "engines/shipped_targets.h"
 
 #include "engines/onnx_runtime_target.h"
+#include "programs/hip_target.h"
 #include "programs/library_target.h"
 #include "programs/task_program_target.h"
 #include "targets/target.h"
@@ -11,6 +12,7 @@ void add_shipped_targets() {
   add_target(onnx_runtime_target());
   add_target(task_program_target());
   add_target(library_target());
+  add_target(hip_target());
 }
 
 }  // namespace lemma

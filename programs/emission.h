@@ -23,7 +23,7 @@
 
 namespace lemma {
 
-/// What source for NVIDIA devices is made for.
+/// What source for GPUs is made for, in CUDA or HIP.
 struct NvidiaDevice {
   backend::VirtualDevice device;
   backend::CudaOptions options;
@@ -109,7 +109,7 @@ struct Emission {
   double planning_seconds = 0;
   /// What calls of libraries were planned. If it has a program, that is what is emitted, and `programs` are its regions.
   std::optional<backend::RegionPlan> calls;
-  /// The options of source for NVIDIA devices, with what is known to spill or not to fit, which was
+  /// The options of source for GPUs, with what is known to spill or not to fit, which was
   /// not chosen.
   std::optional<backend::CudaOptions> cuda;
 };

@@ -18,7 +18,8 @@ namespace {
 struct Architecture {
   std::string_view name,
       device;  // the device that is meant where none is given; none: it has to be
-  // What the CUDA programming guide says of it ("Compute Capabilities").
+  // What the CUDA programming guide says of it ("Compute Capabilities"), and AMD's instruction sets: 10 wavefronts of each of
+  // four SIMD units, 8 for CDNA 2.
   std::uint32_t threads;       // that a multiprocessor holds at most
   std::uint64_t shared_bytes;  // that a block has at most
 };
@@ -26,7 +27,8 @@ constexpr Architecture architectures[] = {
     {"sm_75", "t4", 1024, 64 << 10},     {"sm_80", "a100", 2048, 163 << 10},
     {"sm_86", "a10", 1536, 99 << 10},    {"sm_89", "l4", 1536, 99 << 10},
     {"sm_90", "h100", 2048, 227 << 10},  {"sm_100", "b200", 2048, 227 << 10},
-    {"sm_103", "b300", 2048, 227 << 10}, {"sm_120", "rtx5090", 1536, 99 << 10}};
+    {"sm_103", "b300", 2048, 227 << 10}, {"sm_120", "rtx5090", 1536, 99 << 10},
+    {"gfx906", "mi60", 2560, 64 << 10},  {"gfx90a", "mi250", 2048, 64 << 10}};
 
 const Architecture* find_architecture(std::string_view name) {
   for (const Architecture& architecture : architectures)
@@ -57,8 +59,8 @@ Result<void> refuse_spilling_tiles(const std::string& file, backend::CudaOptions
 /// registers of one.
 Result<void> share_multiprocessors(const CudaChoice& choice, std::uint32_t multiprocessors,
                                    NvidiaDevice& target) {
-  constexpr std::uint64_t bytes_of_system =
-      1024;  // of shared memory, that each block takes besides
+  // Of shared memory, that each block takes besides.
+  const std::uint64_t bytes_of_system = target.options.is_hip() ? 0 : 1024;
   const std::uint32_t blocks = (target.device.units + multiprocessors - 1) / multiprocessors;
   if (blocks <= 1) return {};
   const Architecture* const architecture = find_architecture(choice.architecture);
@@ -76,11 +78,15 @@ Result<void> share_multiprocessors(const CudaChoice& choice, std::uint32_t multi
 
 }  // namespace
 
-std::vector<std::string> cuda_architectures() {
+static std::vector<std::string> architectures_of(bool is_hip) {
   std::vector<std::string> names;
-  for (const Architecture& architecture : architectures) names.emplace_back(architecture.name);
+  for (const Architecture& architecture : architectures)
+    if (architecture.name.starts_with("gfx") == is_hip) names.emplace_back(architecture.name);
   return names;
 }
+
+std::vector<std::string> cuda_architectures() { return architectures_of(false); }
+std::vector<std::string> hip_architectures() { return architectures_of(true); }
 
 Result<backend::KnownResources> known_resources(const ResourceChoice& choice,
                                                 const std::string& architecture,
@@ -118,20 +124,24 @@ Result<NvidiaDevice> nvidia_device(const CudaChoice& choice) {
         fmt::format("--arch {}: no description of such a device is shipped; give "
                     "--device",
                     choice.architecture));
-  constexpr std::uint32_t warp = 32, most_threads = 1024;
+  NvidiaDevice target;
+  target.options.architecture = choice.architecture;
+  constexpr std::uint32_t most_threads = 1024;
+  const std::uint32_t warp = target.options.warp_lanes();
   if (choice.block_threads < warp || choice.block_threads > most_threads ||
       choice.block_threads % warp != 0)
-    return bad_input("--block-threads: a multiple of 32 up to 1024");
+    return bad_input(fmt::format("--block-threads: a multiple of {} up to 1024", warp));
   LEMMA_ASSIGN_OR_RETURN(const auto file, device_file(device, DevicePart::schedule));
-  if (choice.takes_tf32 && choice.architecture == "sm_75")
-    return bad_input("--tf32: devices of sm_75 have no products of TF32");
-  NvidiaDevice target;
+  if (choice.takes_tf32 && !target.options.has_matrix_units())
+    return bad_input(fmt::format("--tf32: {} no products of TF32",
+                                 target.options.is_hip()
+                                     ? "source for AMD devices has"
+                                     : "devices of " + choice.architecture + " have"));
   LEMMA_ASSIGN_OR_RETURN(target.device, backend::load_virtual_device(file, choice.units));
   // The device that is described may be another one.
   if (const Architecture* const architecture = find_architecture(choice.architecture))
     target.device.shared_bytes_per_unit =
         std::min(target.device.shared_bytes_per_unit, architecture->shared_bytes);
-  target.options.architecture = choice.architecture;
   target.options.block_threads = choice.block_threads;
   target.options.takes_tf32 = choice.takes_tf32;
   target.options.keeps_weights = choice.keeps_weights;
@@ -141,8 +151,10 @@ Result<NvidiaDevice> nvidia_device(const CudaChoice& choice) {
       choice, choice.multiprocessors != 0 ? choice.multiprocessors : described.units, target));
   for (const std::string& resource_file : choice.resources)
     LEMMA_RETURN_IF_ERROR(refuse_spilling_tiles(resource_file, target.options));
-  LEMMA_ASSIGN_OR_RETURN(target.known,
-                         known_resources(choice.known, choice.architecture, target.options.blocks));
+  if (!target.options.is_hip()) {
+    LEMMA_ASSIGN_OR_RETURN(
+        target.known, known_resources(choice.known, choice.architecture, target.options.blocks));
+  }
   // Times are those of this source.
   if (target.device.multiprocessor) target.device.multiprocessor->source = target.options;
   return target;

@@ -1,5 +1,5 @@
 #pragma once
-// Which NVIDIA device source is for.
+// Which GPU source is for, of NVIDIA or AMD.
 
 #include <cstdint>
 #include <string>
@@ -37,6 +37,8 @@ Result<backend::KnownResources> known_resources(const ResourceChoice& choice,
 
 /// "sm_75" and so on, as nvcc calls them.
 std::vector<std::string> cuda_architectures();
+/// "gfx906" and so on, as hipcc calls them: of AMD devices with wavefronts of 64 lanes.
+std::vector<std::string> hip_architectures();
 
 /// The device that is chosen, by itself or by the architecture; empty: none is known for that.
 std::string device_name(const CudaChoice& choice);

@@ -10,6 +10,8 @@
 #include "backend/execute/measured_times.h"
 #include "backend/execute/prepared_graph.h"
 #include "backend/execute/program_times.h"
+#include "backend/prove/check_tiles.h"
+#include "backend/tiles/plan_tiles.h"
 #include "outputs/files.h"
 #include "outputs/scratch.h"
 #include "programs/emission.h"
@@ -82,6 +84,30 @@ Result<void> measure_times(const PreparedModel& model, const ScheduleRequest& re
   return write_file_atomically(request.measured, backend::text(times));
 }
 
+/// Of the programs of a device of tiles, in which operators share supersteps and in which they do not, the one that ends first.
+Result<TileSchedule> tile_schedule(const Graph& graph, const ScheduleRequest& request,
+                                   const backend::CompileOptions& options) {
+  if (request.stitches || !request.times.empty() || !request.libraries.empty())
+    return bad_input(
+        "--stitch, --kernel-times and --call-costs are for devices whose units share memory");
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<backend::OperatorGraph> plans,
+                         backend::task_operators(graph, options));
+  const backend::OperatorGraph& operators = plans.back();
+  TileSchedule result;
+  LEMMA_ASSIGN_OR_RETURN(result.program, backend::plan_tiles(operators, options.device));
+  LEMMA_RETURN_IF_ERROR(backend::check_tiles(result.program));
+  result.times = backend::simulate(result.program);
+  auto alone = backend::plan_tiles(operators, options.device, {false});
+  if (!alone) return result;
+  LEMMA_RETURN_IF_ERROR(backend::check_tiles(*alone));
+  result.alone = backend::simulate(*alone);
+  if (result.alone->seconds < result.times.seconds) {
+    result.program = std::move(*alone);
+    result.times = *result.alone;
+  }
+  return result;
+}
+
 /// The program with nothing that is known to spill registers or not to fit; `options` have what is
 /// not chosen.
 Result<backend::TaskProgram> program_of(const Graph& graph, const ScheduleRequest& request,
@@ -90,8 +116,11 @@ Result<backend::TaskProgram> program_of(const Graph& graph, const ScheduleReques
   target.device = options.device;
   if (options.device.multiprocessor) {
     target.options = options.device.multiprocessor->source;
-    LEMMA_ASSIGN_OR_RETURN(target.known, known_resources(request.known, target.options.architecture,
-                                                         target.options.blocks));
+    if (!target.options.is_hip()) {
+      LEMMA_ASSIGN_OR_RETURN(
+          target.known,
+          known_resources(request.known, target.options.architecture, target.options.blocks));
+    }
   }
   LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program, compile_for(graph, options, target));
   options.device = target.device;
@@ -127,15 +156,18 @@ Result<ScheduledModel> schedule_model(const ScheduleRequest& request,
   if (!request.measured.empty()) LEMMA_RETURN_IF_ERROR(measure_times(prepared, request, options));
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t begin_cpu = std::clock();
-  LEMMA_ASSIGN_OR_RETURN(backend::TaskProgram program,
-                         program_of(prepared.graph, request, options));
-  if (const auto note = missing_times(backend::kernel_count(program.graph)); times && note)
+  ScheduledModel result;
+  if (options.device.exchange) {
+    LEMMA_ASSIGN_OR_RETURN(result.tiles, tile_schedule(prepared.graph, request, options));
+  } else {
+    LEMMA_ASSIGN_OR_RETURN(result.program, program_of(prepared.graph, request, options));
+  }
+  if (const auto note = missing_times(backend::kernel_count(result.program.graph)); times && note)
     notes.push_back(*note);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const double cpu_seconds =
+  result.planning_seconds = seconds.count();
+  result.planning_cpu_seconds =
       static_cast<double>(std::clock() - begin_cpu) / static_cast<double>(CLOCKS_PER_SEC);
-  ScheduledModel result{std::move(program), seconds.count(), cpu_seconds, std::nullopt,
-                        std::nullopt};
   if (!request.libraries.empty()) {
     LEMMA_ASSIGN_OR_RETURN(const auto file,
                            device_file(request.libraries, DevicePart::operators, "--call-costs"));

@@ -8,6 +8,7 @@
 
 #include "backend/compile/compile.h"
 #include "backend/program.h"
+#include "backend/tile_program.h"
 #include "backend_cuda/libraries/library_plan.h"
 #include "backend_cuda/regions/plan_regions.h"
 #include "programs/nvidia_device.h"
@@ -30,8 +31,17 @@ struct ScheduleRequest {
   bool cuts = false;  // also into calls and persistent kernels
 };
 
+/// On a device whose units are tiles.
+struct TileSchedule {
+  backend::TileProgram program;
+  backend::TileTimes times;
+  /// Where each operator has all tiles for itself; nothing if a tile has no room for that.
+  std::optional<backend::TileTimes> alone;
+};
+
 struct ScheduledModel {
-  backend::TaskProgram program;
+  backend::TaskProgram program;       // none on tiles
+  std::optional<TileSchedule> tiles;  // proved, in place of it
   double planning_seconds = 0, planning_cpu_seconds = 0;
   std::optional<backend::LibraryPlan> libraries;
   std::optional<backend::RegionPlan> regions;

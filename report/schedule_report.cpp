@@ -57,10 +57,38 @@ Json libraries_of(std::span<const double> factors, const ScheduledModel& planned
   return json;
 }
 
+Json json_of(const backend::TileTimes& times, std::uint32_t units) {
+  return {{"seconds", times.seconds},
+          {"utilisation", times.busy_seconds / (times.seconds * units)},
+          {"exchange_seconds", times.exchange_seconds},
+          {"computing_seconds", times.computing_seconds},
+          {"exchanged_bytes", times.exchanged_bytes}};
+}
+
+Json tile_json(const ScheduleRequest& request, const ScheduledModel& planned) {
+  const TileSchedule& tiles = *planned.tiles;
+  const backend::TileProgram& program = tiles.program;
+  const std::uint32_t units = program.device.units;
+  Json json = {{"model", request.model},
+               {"device", program.device.name},
+               {"units", units},
+               {"operators", program.graph.operators.size()},
+               {"tasks", program.task_count()},
+               {"supersteps", program.steps.size()},
+               {"schedule", json_of(tiles.times, units)}};
+  json["operator_by_operator"] = tiles.alone ? json_of(*tiles.alone, units) : Json();
+  json["most_tile_bytes"] = *std::max_element(program.tile_bytes.begin(), program.tile_bytes.end());
+  json["tile_memory_bytes"] = program.device.shared_bytes_per_unit;
+  json["planning_seconds"] = planned.planning_seconds;
+  json["planning_cpu_seconds"] = planned.planning_cpu_seconds;
+  return json;
+}
+
 }  // namespace
 
 Json schedule_json(const ScheduleRequest& request, const ScheduledModel& planned,
                    std::span<const double> factors) {
+  if (planned.tiles) return tile_json(request, planned);
   const backend::TaskProgram& program = planned.program;
   const backend::VirtualDevice& device = program.device;
   const backend::LowerBound bound = backend::lower_bound(program.graph, device);
@@ -119,6 +147,20 @@ std::string cut_text(const backend::RegionPlan& plan) {
 
 std::string schedule_text(const ScheduleRequest& request, const ScheduledModel& planned,
                           const Json& json) {
+  if (planned.tiles)
+    return printable(fmt::format(
+               "{}: {} operators in {} tasks and {} supersteps on {} tiles take {:.1f} "
+               "microseconds, of which exchanges {:.1f}; each operator alone {}; a tile needs {} "
+               "bytes of its {} at most",
+               request.model, json["operators"].get<std::size_t>(),
+               json["tasks"].get<std::size_t>(), json["supersteps"].get<std::size_t>(),
+               json["units"].get<std::uint32_t>(), 1e6 * planned.tiles->times.seconds,
+               1e6 * planned.tiles->times.exchange_seconds,
+               planned.tiles->alone ? fmt::format("{:.1f}", 1e6 * planned.tiles->alone->seconds)
+                                    : "has no room",
+               json["most_tile_bytes"].get<std::uint64_t>(),
+               json["tile_memory_bytes"].get<std::uint64_t>())) +
+           "\n";
   const Json& bound = json["lower_bound"];
   const std::string line = printable(fmt::format(
       "{}: {} operators in {} tasks on {} units take {:.1f} microseconds ({:.0f}% of "

@@ -43,6 +43,7 @@ std::vector<std::string> names_of_targets(const std::function<bool(const Target&
 std::optional<ProgramSource> find_source(std::string_view word) {
   if (word == "cpu") return ProgramSource::cpp;
   if (word == "cuda") return ProgramSource::cuda;
+  if (word == "hip") return ProgramSource::hip;
   const Target* target = find_target(word);
   if (target == nullptr || target->source() == ProgramSource::none) return std::nullopt;
   return target->source();
@@ -51,7 +52,7 @@ std::optional<ProgramSource> find_source(std::string_view word) {
 std::vector<std::string> source_words() {
   std::vector<std::string> words =
       names_of_targets([](const Target& target) { return target.source() != ProgramSource::none; });
-  words.insert(words.begin(), {"cpu", "cuda"});
+  words.insert(words.begin(), {"cpu", "cuda", "hip"});
   return words;
 }
 

@@ -42,7 +42,7 @@ struct TargetTimers {
 };
 
 /// The source code that a target's programs are written in (docs/rtask.md, docs/cuda.md).
-enum class ProgramSource : std::uint8_t { none, cpp, cuda };
+enum class ProgramSource : std::uint8_t { none, cpp, cuda, hip };
 
 class Target {
  public:
@@ -113,7 +113,7 @@ const Target* find_target(std::string_view name);
 /// Their names, of those that are meant.
 std::vector<std::string> names_of_targets(const std::function<bool(const Target&)>& is_meant);
 
-/// The source that a word means: "cpu", "cuda" or the name of a target whose programs are written in it; nothing for
+/// The source that a word means: "cpu", "cuda", "hip" or the name of a target whose programs are written in it; nothing for
 /// others.
 std::optional<ProgramSource> find_source(std::string_view word);
 /// All such words.

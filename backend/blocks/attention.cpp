@@ -164,7 +164,7 @@ class AttentionFinder {
   /// The first that has room is taken.
   std::vector<std::int64_t> tile_rows() const {
     const std::int64_t threads = limits_.tiles.block_threads;
-    if (!attention_.is_in_lanes()) return {threads / cuda_warp_size * 16};
+    if (!attention_.is_in_lanes()) return {limits_.tiles.warps() * 16};
     constexpr std::int64_t lanes = 16;
     return {threads / lanes * 8, threads / lanes * 4};
   }

@@ -220,8 +220,8 @@ ThreadTime thread_time(const TaskOperator& op, const Kernel& kernel, const Phase
                        const Multiprocessor& unit, const BlockTime::Arguments& residents,
                        std::int64_t elements, std::vector<std::int64_t> least_parts,
                        std::int64_t threads) {
-  const Spread spread =
-      spread_of(phase.nest, inputs_in_block(op, phase, residents), std::move(least_parts), threads);
+  const Spread spread = spread_of(phase.nest, inputs_in_block(op, phase, residents),
+                                  std::move(least_parts), threads, unit.source.warp_lanes());
   ElementBatch batch;
   if (spread.lanes == 1 && !spread.lengths.empty())
     batch = batch_of(phase.nest, spread.lengths.back(), spread.elements(), threads);
@@ -318,20 +318,21 @@ PhaseTime BlockTime::of_phase(const Kernel& kernel, const Phase& phase,
 /// Each warp goes through its points, all phases for one before the next.
 double BlockTime::warp_cycles(const Kernel& kernel, const Arguments& residents) const {
   const Multiprocessor& unit = *device_.multiprocessor;
+  const std::int64_t lanes = unit.source.warp_lanes();
   Kernel point = kernel;
   std::fill(point.parts.begin(), point.parts.end(), 1);
   double instructions = 0, waiting_cycles = 0;
   for (const Phase& phase : op_.body.phases) {
     const std::vector<std::int64_t> parts = parts_of(point, phase.nest);
     const ThreadTime time =
-        thread_time(op_, point, phase, unit, residents, product_of(parts), parts, cuda_warp_size);
+        thread_time(op_, point, phase, unit, residents, product_of(parts), parts, lanes);
     instructions += time.instructions + (phase.has_barrier ? of_barrier : 0);
     waiting_cycles += time.waiting_cycles;
   }
-  const std::int64_t warps = unit.source.block_threads / cuda_warp_size;
+  const std::int64_t warps = unit.source.block_threads / lanes;
   const std::int64_t points = kernel.most_points();
   const auto turns = static_cast<double>(rounds(points, warps));
-  return std::max(cycles_of(turns * instructions, std::min(points, warps) * cuda_warp_size),
+  return std::max(cycles_of(turns * instructions, std::min(points, warps) * lanes),
                   turns * waiting_cycles);
 }
 

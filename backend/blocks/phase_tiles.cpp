@@ -18,25 +18,23 @@ SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel) {
   return layout;
 }
 
-std::uint64_t slots_of_block(const TaskOperator& op, const Kernel& kernel,
-                             std::int64_t block_threads) {
-  const std::int64_t copies =
-      op.body.stitching == Stitching::warp ? block_threads / cuda_warp_size : 1;
+std::uint64_t slots_of_block(const TaskOperator& op, const Kernel& kernel, std::int64_t warps) {
+  const std::int64_t copies = op.body.stitching == Stitching::warp ? warps : 1;
   return static_cast<std::uint64_t>(copies) * slot_layout(op, kernel).bytes;
 }
 
 ProductLimits product_limits(const Multiprocessor& unit, std::uint64_t shared_bytes) {
   // Four schedulers begin an instruction of 32 lanes in each cycle.
-  constexpr double places = 128, terms_of_matrix_product = 16 * 8 * 16;
+  constexpr double places = 128, lanes = 32, terms_of_matrix_product = 16 * 8 * 16;
   ProductLimits limits;
   limits.tiles.block_threads = unit.source.block_threads;
+  limits.tiles.warp_lanes = unit.source.warp_lanes();
   limits.tiles.blocks = unit.source.blocks;
   limits.tiles.shared_bytes = shared_bytes;
   limits.tiles.refused = unit.source.refused_tiles;
   limits.refused_tiles_of = unit.source.refused_tiles_of;
   limits.tiles.multiply_add = places / unit.f32_lanes;
-  limits.tiles.matrix_product =
-      places / cuda_warp_size * terms_of_matrix_product / unit.matrix_lanes;
+  limits.tiles.matrix_product = places / lanes * terms_of_matrix_product / unit.matrix_lanes;
   limits.has_matrix_units = unit.source.has_matrix_units();
   limits.takes_tf32 = limits.has_matrix_units && unit.source.takes_tf32;
   return limits;
@@ -83,7 +81,7 @@ BlockMemory block_memory(const TaskOperator& op, const Kernel& kernel,
   BlockMemory memory;
   if (const auto attention = find_attention(op, kernel.parts, limits))
     return {0, attention->shared_bytes};
-  memory.slots = slots_of_block(op, kernel, limits.tiles.block_threads);
+  memory.slots = slots_of_block(op, kernel, limits.tiles.warps());
   for (const Phase& phase : op.body.phases)
     if (const auto product = tiled_phase(op, kernel, phase, limits))
       memory.tiles = std::max(memory.tiles, product->tiles.shared_bytes);

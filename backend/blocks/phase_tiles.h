@@ -20,9 +20,8 @@ struct SlotLayout {
 };
 SlotLayout slot_layout(const TaskOperator& op, const Kernel& kernel);
 
-/// Slots of an operator, in bytes: those of a block, or of all its warps.
-std::uint64_t slots_of_block(const TaskOperator& op, const Kernel& kernel,
-                             std::int64_t block_threads);
+/// Slots of an operator, in bytes: those of a block, or of all its warps, of which it has so many.
+std::uint64_t slots_of_block(const TaskOperator& op, const Kernel& kernel, std::int64_t warps);
 
 /// What the largest task of a kernel takes of the memory of its block for itself, in bytes.
 struct BlockMemory {

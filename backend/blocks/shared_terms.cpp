@@ -27,9 +27,9 @@ struct Pattern {
 };
 
 std::int64_t lines_of(const Pattern& pattern, const Spread& spread) {
-  std::array<std::int64_t, cuda_warp_size> lines;
+  std::array<std::int64_t, most_warp_lanes> lines;
   std::size_t count = 0;
-  const std::int64_t elements = std::min(spread.elements(), cuda_warp_size / spread.lanes);
+  const std::int64_t elements = std::min(spread.elements(), spread.warp_lanes / spread.lanes);
   for (std::int64_t element = 0; element < elements; ++element) {
     std::int64_t first = 0, rest = element;
     for (std::size_t axis = spread.lengths.size(); axis-- > 0; rest /= spread.lengths[axis])
@@ -169,6 +169,13 @@ class SharedTerms {
 
   bool empty() const { return reductions_.empty(); }
 
+  /// The terms of the shortest one: more lanes would have none of them.
+  std::int64_t least() const {
+    std::int64_t result = std::numeric_limits<std::int64_t>::max();
+    for (const Reduction& reduction : reductions_) result = std::min(result, reduction.terms);
+    return result;
+  }
+
   /// Places in the order of instructions, of the threads of a group for all elements.
   double instructions(const Spread& spread, std::int64_t group_threads) const {
     constexpr double of_arithmetic = 2;
@@ -217,17 +224,18 @@ std::int64_t Spread::elements() const {
 }
 
 bool is_long_reduction(const LoweredOutput& nest, const Term& term) {
-  return is_reduction(term.kind) && nest.graph.extent(term.bound.back()) >= cuda_warp_size;
+  return is_reduction(term.kind) && nest.graph.extent(term.bound.back()) >= least_shared_terms;
 }
 
 Spread spread_of(const LoweredOutput& nest, const std::vector<bool>& is_in_block,
-                 std::vector<std::int64_t> lengths, std::int64_t group_threads) {
-  Spread best = {std::move(lengths), 1};
+                 std::vector<std::int64_t> lengths, std::int64_t group_threads,
+                 std::int64_t warp_lanes) {
+  Spread best = {std::move(lengths), 1, warp_lanes};
   const SharedTerms terms(nest, is_in_block);
   if (terms.empty() || best.elements() == 0) return best;
   Spread spread = best;
   double least = std::numeric_limits<double>::infinity();
-  for (; spread.lanes <= cuda_warp_size; spread.lanes *= 2) {
+  for (; spread.lanes <= std::min(warp_lanes, terms.least()); spread.lanes *= 2) {
     const double time = terms.instructions(spread, group_threads);
     if (time < least) best.lanes = spread.lanes;
     least = std::min(least, time);

@@ -9,7 +9,10 @@
 
 namespace lemma::backend {
 
-inline constexpr std::uint32_t cuda_warp_size = 32;  // "warp_size" in the source
+/// Terms of which lanes can share a reduction.
+inline constexpr std::int64_t least_shared_terms = 32;
+/// Of any device ("warp_size" in the source is that of the device).
+inline constexpr std::int64_t most_warp_lanes = 64;
 
 /// Whether the reduction is one whose terms lanes can share: its last loop gives each lane some.
 bool is_long_reduction(const lowering::LoweredOutput& nest, const lowering::Term& term);
@@ -18,6 +21,7 @@ bool is_long_reduction(const lowering::LoweredOutput& nest, const lowering::Term
 struct Spread {
   std::vector<std::int64_t> lengths;  // of the smallest part of the nest, by axis
   std::int64_t lanes = 1;             // of an element: a power of two, of a warp at most
+  std::int64_t warp_lanes = 32;
 
   std::int64_t elements() const;
 };
@@ -26,7 +30,8 @@ struct Spread {
 /// terms of a long reduction where elements are fewer than threads, or where neighbouring threads would read elements that
 /// are far from each other. `is_in_block`: by input, whether it is in the memory of the block.
 Spread spread_of(const lowering::LoweredOutput& nest, const std::vector<bool>& is_in_block,
-                 std::vector<std::int64_t> lengths, std::int64_t group_threads);
+                 std::vector<std::int64_t> lengths, std::int64_t group_threads,
+                 std::int64_t warp_lanes);
 
 /// Elements that a thread computes together: some that lie side by side, of several groups that are far from each other. All
 /// is read before anything is stored, so that compilers make wide accesses of neighbours and begin them together.

@@ -64,7 +64,7 @@ class Chooser {
     const double term = 2 * of_global_load + 8;
     const std::int64_t elements = product_.rows * product_.columns;
     double least = std::numeric_limits<double>::infinity(), exchanges = 0;
-    for (std::int64_t lanes = 1; lanes <= warp; lanes *= 2, exchanges += of_exchange)
+    for (std::int64_t lanes = 1; lanes <= limits_.warp_lanes; lanes *= 2, exchanges += of_exchange)
       least = std::min(least, parts_in(elements, threads_ / lanes) *
                                   (parts_in(product_.terms, lanes) * term + exchanges));
     return cycles_of(least, threads_);

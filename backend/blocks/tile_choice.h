@@ -53,6 +53,9 @@ struct TileLimits {
   // product of matrices of 16 by 8 by 16 elements of f16.
   double multiply_add = 1, matrix_product = 6;
   std::int64_t blocks = 1;  // that share the registers of a multiprocessor
+  std::int64_t warp_lanes = 32;
+
+  std::int64_t warps() const { return block_threads / warp_lanes; }
 };
 
 // Places in the order of instructions that an access counts as (analytic; nothing is measured).

@@ -135,7 +135,26 @@ class TaskModel {
       if (!is_resident(buffer)) weights += of_buffer;
     return std::max({computing_seconds(kernel, residents),
                      bytes * drawn(device_.seconds_per_byte, tasks),
-                     weights / tasks * drawn(device_.seconds_per_weight_byte, tasks)});
+                     weights / tasks * drawn(device_.seconds_per_weight_byte, tasks)}) +
+           exchange_seconds(kernel);
+  }
+
+  /// The time in which a tile would receive all that a task reads; 0 for other units.
+  double exchange_seconds(const Kernel& kernel) const {
+    if (!device_.exchange) return 0;
+    double bytes = 0;
+    for (const Region& read : access_of(op_, kernel, 0).reads) bytes += bytes_of(read, buffers_);
+    return bytes * device_.exchange->seconds_per_byte;
+  }
+
+  /// Whether what a task reads and writes leaves half of a tile's memory for what else is there. Other units have room.
+  bool fits(const Kernel& kernel) const {
+    if (!device_.exchange) return true;
+    const TaskAccess access = access_of(op_, kernel, 0);
+    double bytes = 0;
+    for (const Region& read : access.reads) bytes += bytes_of(read, buffers_);
+    for (const Region& write : access.writes) bytes += bytes_of(write, buffers_);
+    return 2 * bytes <= static_cast<double>(device_.shared_bytes_per_unit);
   }
 
   /// What all tasks bring from memory takes where all units bring it.
@@ -230,10 +249,13 @@ Kernel best_cut(const Axes& axes, std::int64_t tasks, const TaskModel& model) {
   constexpr double clearly = 0.9;
   Kernel best = kernel_for(axes, tasks);
   double least = clearly * model.seconds(best);
+  bool has_room = model.fits(best);
   const Cuts cuts(axes, tasks);
   for (const Kernel& kernel : cuts.all()) {
     const double seconds = model.seconds(kernel);
-    if (seconds >= least) continue;
+    const bool fits = model.fits(kernel);
+    if (fits == has_room ? seconds >= least : has_room) continue;
+    has_room = fits;
     best = kernel;
     least = seconds;
   }
@@ -265,8 +287,16 @@ std::vector<Kernel> cuts_of(const Axes& axes, const TaskModel& model, const Virt
   std::vector<Kernel> kernels;
   for (const std::int64_t count : wanted_counts(device)) {
     kernels.push_back(best_cut(axes, count, model));
-    if (count > 1 && model.seconds(kernels.back()) < device.least_task_seconds) break;
+    if (count > 1 && model.fits(kernels.back()) &&
+        model.seconds(kernels.back()) < device.least_task_seconds)
+      break;
   }
+  // Tiles run what has room; where nothing has, the most tasks.
+  if (std::any_of(kernels.begin(), kernels.end(),
+                  [&model](const Kernel& kernel) { return model.fits(kernel); }))
+    std::erase_if(kernels, [&model](const Kernel& kernel) { return !model.fits(kernel); });
+  else
+    kernels = {kernels.back()};
   sort_by_tasks(kernels);
   return kernels;
 }
@@ -325,6 +355,7 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
   // operator's cuts would be compared by two measures, and what the model is wrong by would choose.
   double recorded_to_modelled = 1;
   for (Kernel& kernel : kernels) {
+    kernel.exchange_seconds = model.exchange_seconds(kernel);
     const double seconds = model.seconds(kernel);
     if (!op.kernels.empty() && seconds < device.least_task_seconds) break;
     kernel.seconds_per_task = device.seconds_per_task + seconds;

@@ -22,7 +22,7 @@ namespace {
 Result<source::Statements> single_body(const TaskOperator& op, const std::vector<LoopBounds>& grid,
                                        const std::optional<TiledProduct>& product,
                                        const std::set<std::uint32_t>& residents,
-                                       std::uint32_t block_threads) {
+                                       const TileLimits& limits) {
   const Phase& phase = op.body.phases.front();
   source::Builder body;
   LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase, residents));
@@ -30,9 +30,9 @@ Result<source::Statements> single_body(const TaskOperator& op, const std::vector
   LEMMA_ASSIGN_OR_RETURN(
       source::Statements loop,
       product ? emit_tiled_nest(phase.nest, *product, grid, inputs_in_block(op, phase, residents),
-                                true, block_threads)
+                                true, static_cast<std::uint32_t>(limits.block_threads))
               : emit_spread_nest(phase.nest, grid, inputs_in_block(op, phase, residents), true,
-                                 block_threads));
+                                 limits.block_threads, limits.warp_lanes));
   body.add(std::move(loop));
   return body.take();
 }
@@ -165,15 +165,15 @@ class KernelWriter {
                        const std::set<std::uint32_t>& residents) {
     if (op.is_stitched()) {
       LEMMA_ASSIGN_OR_RETURN(CudaPhases::Body body, phases_.emit_body(op, kernel, grid, residents));
-      return Body{
-          std::move(body.statements),
-          (body.is_in_tiles ? 0 : slots_of_block(op, kernel, block_threads_)) + body.tile_bytes, "",
-          std::move(body.functions)};
+      return Body{std::move(body.statements),
+                  (body.is_in_tiles ? 0 : slots_of_block(op, kernel, limits_.tiles.warps())) +
+                      body.tile_bytes,
+                  "", std::move(body.functions)};
     }
     const auto product =
         residents.empty() ? tiled_phase(op, kernel, op.body.phases.front(), limits_) : std::nullopt;
     LEMMA_ASSIGN_OR_RETURN(source::Statements statements,
-                           single_body(op, grid, product, residents, block_threads_));
+                           single_body(op, grid, product, residents, limits_.tiles));
     if (!product) return Body{std::move(statements)};
     return Body{
         std::move(statements), product->tiles.shared_bytes,

@@ -94,14 +94,14 @@ Result<Statements> CudaPhases::loop_of(const Place& place, const Phase& phase,
                                        const std::vector<LoopBounds>& bounds,
                                        PhaseParameters& parameters, Body& body,
                                        std::string& tiles) const {
-  const std::uint32_t threads = place.is_by_points()
-                                    ? cuda_warp_size
-                                    : static_cast<std::uint32_t>(limits_.tiles.block_threads);
+  const auto threads = static_cast<std::uint32_t>(
+      place.is_by_points() ? limits_.tiles.warp_lanes : limits_.tiles.block_threads);
   const auto product =
       place.residents.empty() ? tiled_phase(place.op, place.kernel, phase, limits_) : std::nullopt;
   if (!product)
     return emit_spread_nest(phase.nest, bounds, inputs_in_block(place.op, phase, place.residents),
-                            phase.result < place.op.arguments.size(), threads);
+                            phase.result < place.op.arguments.size(), threads,
+                            limits_.tiles.warp_lanes);
   body.tile_bytes = std::max(body.tile_bytes, product->tiles.shared_bytes);
   parameters.add({"unsigned char*", "slots"}, fmt::format("slots + {}", place.slots.bytes));
   tiles = tile_name(product->tiles, product->left.access, product->right.access, threads);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend/emit/tables_text.h"
+#include "backend_cuda/emit_cuda/device_language.h"
 #include "backend_cuda/emit_cuda/resident_tables.h"
 #include "base/shown_text.h"
 
@@ -82,8 +83,7 @@ std::string cuda_tables(Programs programs, const CudaKernels& kernels, const Cud
       "#include <cstddef>\n\n#include \"run_time.cuh\"\n\nnamespace {\n\n";
   text += fmt::format("constexpr unsigned unit_count = {}, block_threads = {};\n",
                       programs.front().units.size(), options.block_threads);
-  text += fmt::format("constexpr int compiled_for = {};  // sm_...\n",
-                      options.architecture.substr(options.architecture.find('_') + 1));
+  text += architecture_constant(options);
   text += fmt::format("constexpr unsigned blocks_of_multiprocessor = {};  // that are resident\n",
                       options.blocks);
   text += number_text("weight_bytes", programs.front().weight_bytes);

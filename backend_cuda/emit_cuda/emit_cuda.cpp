@@ -7,6 +7,7 @@
 #include "backend/emit/parts.h"
 #include "backend_cuda/emit_cuda/cuda_parts.h"
 #include "backend_cuda/emit_cuda/cuda_source.h"
+#include "backend_cuda/emit_cuda/device_language.h"
 #include "base/sha256.h"
 
 namespace lemma::backend {
@@ -71,16 +72,20 @@ Result<CudaSource> cuda_source(Programs programs, const CudaOptions& options) {
 
 ProgramFiles kernel_files(Programs programs, const CudaOptions& options, const CudaSource& source,
                           const Words& words) {
-  return {{"attention.cuh", std::string(cuda_parts::attention)},
-          {"device_calls.cuh", std::string(cuda_parts::device_calls)},
+  const auto part = [&options](std::string_view text) { return in_language(text, options); };
+  const auto file = [&options](std::string_view name) { return file_in_language(name, options); };
+  Words with_checks = words;
+  with_checks["device_checks"] = filled_in(language_parts(options).device_checks, words);
+  return {{"attention.cuh", part(cuda_parts::attention)},
+          {"device_calls.cuh", part(cuda_parts::device_calls)},
           {"kernels.cuh", kernels_text(source.kernels)},
-          {"persistent.cuh", filled_in(cuda_parts::persistent, words)},
-          {"ptx.cuh", std::string(cuda_parts::ptx)},
-          {"run_time.cuh", std::string(cuda_parts::run_time)},
-          {"runner.cu", filled_in(cuda_parts::runner, words)},
+          {"persistent.cuh", filled_in(part(cuda_parts::persistent), with_checks)},
+          {file("ptx.cuh"), std::string(language_parts(options).device_words)},
+          {"run_time.cuh", part(cuda_parts::run_time)},
+          {file("runner.cu"), filled_in(part(cuda_parts::runner), words)},
           {"schedule.cuh", cuda_tables(programs, source.kernels, source.memory, options)},
-          {"selfcheck.cu", filled_in(cuda_parts::selfcheck, words)},
-          {"tiled_products.cuh", std::string(cuda_parts::tiled_products)}};
+          {file("selfcheck.cu"), filled_in(part(cuda_parts::selfcheck), words)},
+          {"tiled_products.cuh", part(cuda_parts::tiled_products)}};
 }
 
 Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& names,
@@ -90,13 +95,17 @@ Result<ProgramFiles> emit_cuda_program(Programs programs, const ProgramNames& na
   Words words = cuda_words(programs, options, source);
   words.merge(program_words(programs, names, source.kernels.count));
   allow_rounded_factors(options, words);
-  ProgramFiles files = shared_files(words);
+  ProgramFiles files = in_language(shared_files(words), options);
   for (auto& file : kernel_files(programs, options, source, words))
     files.push_back(std::move(file));
-  files.insert(files.end(), {{"CMakeLists.txt", filled_in(cuda_parts::cmake, words)},
-                             {"README.md", filled_in(cuda_parts::readme, words)},
-                             {names.name + ".cu", filled_in(cuda_parts::program, words)},
-                             {names.name + ".h", filled_in(cuda_parts::interface_header, words)}});
+  const auto part = [&](std::string_view text) {
+    return filled_in(in_language(text, options), words);
+  };
+  files.insert(files.end(),
+               {{"CMakeLists.txt", filled_in(language_parts(options).cmake, words)},
+                {"README.md", part(cuda_parts::readme)},
+                {file_in_language(names.name + ".cu", options), part(cuda_parts::program)},
+                {names.name + ".h", part(cuda_parts::interface_header)}});
   return files;
 }
 

@@ -42,7 +42,7 @@ class SpreadWriter {
  public:
   SpreadWriter(const LoweredOutput& nest, const std::vector<LoopBounds>& bounds,
                const std::vector<bool>& is_in_block, bool is_stored_in_memory,
-               std::int64_t group_threads)
+               std::int64_t group_threads, std::int64_t warp_lanes)
       : nest_(nest),
         bounds_(bounds),
         is_in_block_(is_in_block),
@@ -54,7 +54,7 @@ class SpreadWriter {
       least *= lengths.back();
       all_ *= axis.extent;
     }
-    lanes_ = spread_of(nest, is_in_block, std::move(lengths), group_threads).lanes;
+    lanes_ = spread_of(nest, is_in_block, std::move(lengths), group_threads, warp_lanes).lanes;
     if (lanes_ == 1 && !bounds_.empty())
       batch_ = batch_of(nest, bounds_.back().multiple, least, group_threads);
   }
@@ -285,8 +285,9 @@ Statements declare_indices(const std::vector<LoopVariable>& axes,
 Result<Statements> emit_spread_nest(const LoweredOutput& nest,
                                     const std::vector<LoopBounds>& bounds,
                                     const std::vector<bool>& is_in_block, bool is_stored_in_memory,
-                                    std::int64_t group_threads) {
-  return SpreadWriter(nest, bounds, is_in_block, is_stored_in_memory, group_threads).write();
+                                    std::int64_t group_threads, std::int64_t warp_lanes) {
+  return SpreadWriter(nest, bounds, is_in_block, is_stored_in_memory, group_threads, warp_lanes)
+      .write();
 }
 
 }  // namespace lemma::backend

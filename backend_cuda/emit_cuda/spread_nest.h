@@ -31,10 +31,11 @@ source::Statements declare_indices(const std::vector<lowering::LoopVariable>& ax
 
 /// Statements that compute the elements between the bounds of each axis and store them to `y`. In scope are the inputs,
 /// called as in emit_element.h, `y`, and `threads`, which all take part (parts/run_time.cuh.in). `is_in_block`: by input. `is_stored_in_memory`:
-/// `y` is a pointer to the device's memory, else it may be a window. A thread computes whole elements, several together that lie side by side where that makes accesses wider, or neighbouring lanes of a warp share the terms of an element's reductions (blocks/shared_terms.h).
+/// `y` is a pointer to the device's memory, else it may be a window. `group_threads` share the elements, and a warp has `warp_lanes` of them. A thread computes whole elements, several together that lie side by side where that makes accesses wider, or neighbouring lanes of a warp share the terms of an element's reductions (blocks/shared_terms.h).
 Result<source::Statements> emit_spread_nest(const lowering::LoweredOutput& nest,
                                             const std::vector<LoopBounds>& bounds,
                                             const std::vector<bool>& is_in_block,
-                                            bool is_stored_in_memory, std::int64_t group_threads);
+                                            bool is_stored_in_memory, std::int64_t group_threads,
+                                            std::int64_t warp_lanes);
 
 }  // namespace lemma::backend

@@ -45,7 +45,7 @@ class OptimizeOptions(SimplifyOptions, total=False):
 
     target: str | None
     """What it is to run on: "onnxruntime-cpu" (candidates are run, and the original is kept unless one is faster; the
-    default), "cpu" or "cuda" (predicted), "rtask-cpu" or "rtask-cuda" (task programs)."""
+    default), "cpu" or "cuda" (predicted), "rtask-cpu", "rtask-cuda" or "rtask-hip" (task programs)."""
     device: Path | None
     """Predict for this device: "cpu", "cuda", or the file of a description."""
     measure: bool

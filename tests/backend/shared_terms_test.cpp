@@ -32,7 +32,7 @@ std::int64_t lanes_of(std::int64_t terms, std::int64_t columns, bool is_turned =
   const LoweredOutput nest = sum_of(terms, columns, is_turned, type);
   std::vector<std::int64_t> lengths;
   for (const lowering::LoopVariable axis : nest.axes) lengths.push_back(nest.graph.extent(axis));
-  return spread_of(nest, {is_in_block}, lengths, threads).lanes;
+  return spread_of(nest, {is_in_block}, lengths, threads, 32).lanes;
 }
 
 const Term& read_of(const LoweredOutput& nest) {

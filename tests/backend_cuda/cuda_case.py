@@ -19,6 +19,7 @@ class ProgramCase(unittest.TestCase):
     """Programs of small models, in a folder that is removed in the end."""
 
     lemma = None  # the program, given on the command line
+    target = "cuda"
     models = cuda_models.MODELS  # by name, the functions that make their bytes
     writing = threading.Lock()
 
@@ -32,12 +33,12 @@ class ProgramCase(unittest.TestCase):
             print("there is no ThreadSanitizer: races show only where they change a result", file=sys.stderr)
 
     def run_emit(self, model, *words):
-        """`lemma emit --target cuda` of a model, as it ended."""
+        """`lemma emit` of a model for the target, as it ended."""
         file = self.folder / f"{model}.onnx"
         with self.writing:
             if not file.exists():
                 file.write_bytes(self.models[model]())
-        return subprocess.run([self.lemma, "emit", file, "--target", "cuda", *map(str, words)], capture_output=True, text=True,
+        return subprocess.run([self.lemma, "emit", file, "--target", self.target, *map(str, words)], capture_output=True, text=True,
                               timeout=120)
 
     def write_program(self, model, name, *words):

@@ -109,17 +109,25 @@ class Host:
         self.compile_shared(kind)
         return [str(self.folder / name) for name, _, _ in parts(kind, []) if has_main or name != "all_orders.o"]
 
+    def take_words(self, directory):
+        """Puts the words of this processor in the place of the device's (ptx.cuh, or hip.cuh of source in HIP). The ending of the
+        sources."""
+        is_hip = (directory / "hip.cuh").exists()
+        for words in ("ptx.cuh", *(["hip.cuh"] if is_hip else [])):
+            shutil.copy(HOST_CUDA / words, directory / words)
+        return "hip" if is_hip else "cu"
+
     def build(self, directory, name, kernels=None):
         """Compiles the source of a directory there, perhaps with kernels of an object and its header there; what the compiler
         said if it failed. A self-check that is compiled already is taken as it is."""
-        shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
+        ending = self.take_words(directory)
         words = [compiler(), *self.headers("checked"), "-Wall", "-Wextra", "-Werror",
                  "-Wno-unused-function", '-DPROGRAM_DIRECTORY="."', "-x", "c++"]
-        failure = self.compile_selfcheck(directory, words)
+        failure = self.compile_selfcheck(directory, words, f"selfcheck.{ending}")
         if failure:
             return failure
         included, linked = (["-include", f"{kernels}.h"], [f"{kernels}.o"]) if kernels else ([], [])
-        done = run([*words, *included, f"{name}.cu", "-x", "none", *linked, "selfcheck.o", *self.objects("checked", True), "-o", "check"],
+        done = run([*words, *included, f"{name}.{ending}", "-x", "none", *linked, "selfcheck.o", *self.objects("checked", True), "-o", "check"],
                    cwd=directory)
         return done.stderr if done.returncode != 0 else None
 
@@ -128,19 +136,19 @@ class Host:
         done = run([compiler(), *self.headers("checked"), *more, "-I", ".", "-c", source], cwd=directory)
         return done.stderr if done.returncode != 0 else None
 
-    def compile_selfcheck(self, directory, words):
+    def compile_selfcheck(self, directory, words, source):
         """Compiles a self-check. Those of models with tensors of the same sizes differ in comments at most."""
         if (directory / "selfcheck.o").exists():
             return None
         texts = [re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.DOTALL)
-                 for file in included(directory / "selfcheck.cu")]
+                 for file in included(directory / source)]
         key = hashlib.sha256("\0".join(texts).encode()).hexdigest()
         with self.compiling:
             lock = self.selfchecks.setdefault(key, threading.Lock())
         target = self.programs / f"selfcheck-{key}.o"
         with lock:
             if not target.exists():
-                done = run([*words, "-Dmain=selfcheck_main", "-c", "selfcheck.cu", "-o", target], cwd=directory)
+                done = run([*words, "-Dmain=selfcheck_main", "-c", source, "-o", target], cwd=directory)
                 if done.returncode != 0:
                     return done.stderr
         shutil.copy(target, directory / "selfcheck.o")
@@ -148,8 +156,8 @@ class Host:
 
     def library(self, directory, name):
         """The source of a directory as a shared library, without the sanitizer."""
-        shutil.copy(HOST_CUDA / "ptx.cuh", directory / "ptx.cuh")
-        done = run([compiler(), *self.headers("plain"), "-shared", "-x", "c++", f"{name}.cu", "-x", "none",
+        ending = self.take_words(directory)
+        done = run([compiler(), *self.headers("plain"), "-shared", "-x", "c++", f"{name}.{ending}", "-x", "none",
                     *self.objects("plain", False), "-o", "program.so"], cwd=directory)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)

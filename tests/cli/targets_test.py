@@ -64,6 +64,7 @@ class Targets(unittest.TestCase):
             text = self.run_it(command, "--help").stdout
             for target in TARGETS:
                 self.assertIn(target, text)
+        self.assertIn("rtask-hip", text)  # which is not measured
         done = self.run_it("optimize", EXAMPLE, "-o", self.folder / "x.onnx", "--target", "vulcan", code=2)
         self.assertIn("--target vulcan: no device has this name", done.stderr)
         self.assertIn("rtask-cpu", done.stderr)

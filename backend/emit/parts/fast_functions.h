@@ -33,7 +33,7 @@ namespace fast {
 /// would take it in some loops and not in others. Without it, and with EXACT_FUNCTIONS, rounded twice.
 template <typename T>
 inline T multiply_add(T a, T b, T c) {
-#if defined(__FMA__) && !defined(EXACT_FUNCTIONS)
+#if (defined(__FMA__) || defined(__aarch64__)) && !defined(EXACT_FUNCTIONS)
   if constexpr (std::is_same_v<T, float>)
     return __builtin_fmaf(a, b, c);
   else if constexpr (std::is_same_v<T, double>)

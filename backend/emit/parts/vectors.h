@@ -7,6 +7,8 @@
 #include <utility>
 #if defined(__FMA__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include "fast_functions.h"
@@ -26,6 +28,8 @@ namespace {
 constexpr std::int64_t register_bytes = 64, registers = 32;
 #elif defined(__AVX__)
 constexpr std::int64_t register_bytes = 32, registers = 16;
+#elif defined(__aarch64__)
+constexpr std::int64_t register_bytes = 16, registers = 32;
 #else
 constexpr std::int64_t register_bytes = 16, registers = 16;
 #endif
@@ -360,6 +364,18 @@ template <typename T, std::int64_t lanes>
   } else if constexpr (std::is_same_v<T, double> && bytes == 64) {
     total = _mm512_fmadd_pd(a, _mm512_set1_pd(b), total);
 #endif
+  } else {
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      total[lane] = fast::multiply_add<T>(a[lane], b, total[lane]);
+  }
+#elif defined(__aarch64__) && !defined(EXACT_FUNCTIONS)
+  using V = Vector<T, lanes>;
+  if constexpr (!std::is_floating_point_v<T>) {
+    total += a * b;
+  } else if constexpr (std::is_same_v<T, float> && lanes == 4) {
+    total = (V)vfmaq_n_f32((float32x4_t)total, (float32x4_t)a, b);
+  } else if constexpr (std::is_same_v<T, double> && lanes == 2) {
+    total = (V)vfmaq_n_f64((float64x2_t)total, (float64x2_t)a, b);
   } else {
     for (std::int64_t lane = 0; lane < lanes; ++lane)
       total[lane] = fast::multiply_add<T>(a[lane], b, total[lane]);

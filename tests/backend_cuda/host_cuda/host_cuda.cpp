@@ -36,7 +36,10 @@ void give_up(const std::string& message) {
 
 namespace {
 
-constexpr unsigned warp_size = 32;
+/// Lanes of a warp, and the most of any device.
+unsigned warp_size = 32;
+constexpr unsigned most_lanes = 64;
+constexpr std::size_t group_sizes = 7;  // 1, 2, ..., 64 lanes
 constexpr std::size_t stack_bytes = 128U << 10U;
 constexpr std::size_t most_left_strands = 2048;
 constexpr int turns_without_progress = 64;
@@ -93,12 +96,12 @@ struct Barrier {
 
 struct Warp {
   Barrier barrier;
-  /// What groups of so many neighbouring lanes exchange: 1, 2, ..., 32.
+  /// What groups of so many neighbouring lanes exchange.
   struct Exchange {
-    std::array<Barrier, warp_size> barriers;                                     // by group
-    std::array<std::array<std::array<unsigned char, 16>, warp_size>, 2> values;  // in turn
+    std::array<Barrier, most_lanes> barriers;                                     // by group
+    std::array<std::array<std::array<unsigned char, 16>, most_lanes>, 2> values;  // in turn
   };
-  std::array<Exchange, 6> exchanges;
+  std::array<Exchange, group_sizes> exchanges;
 };
 
 struct Fibre {
@@ -107,7 +110,7 @@ struct Fibre {
   bool has_begun = false;
   State state = State::running;
   unsigned block = 0, thread = 0;
-  std::array<unsigned, 6> exchanges = {};  // by the binary logarithm of lanes
+  std::array<unsigned, group_sizes> exchanges = {};  // by the binary logarithm of lanes
   const Barrier* barrier = nullptr;        // that it waits at, and which time
   unsigned time = 0;
   Copies copies;
@@ -450,6 +453,12 @@ void run_graph(const std::vector<GraphStep>& steps) {
 }
 
 void set_order(const std::string& name) { order_name = name; }
+
+bool set_warp_lanes(unsigned lanes) {
+  if (lanes > most_lanes) give_up("a warp has too many lanes");
+  warp_size = lanes;
+  return true;
+}
 
 Index thread_index() { return {grid->current().thread}; }
 Index block_index() { return {grid->current().block}; }

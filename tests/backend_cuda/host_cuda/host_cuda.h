@@ -39,6 +39,9 @@ bool has_failed();
 /// The order of launches from now on, in place of $HOST_CUDA_ORDER.
 void set_order(const std::string& name);
 
+/// The lanes of a warp from now on, 32 without a call. Returns true.
+bool set_warp_lanes(unsigned lanes);
+
 /// Ends the process with exit code 3.
 [[noreturn]] void give_up(const std::string& message);
 
