@@ -56,11 +56,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,
                                    parameter_bytes, provenance)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(UsedRule, name, count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheaperGraph, seconds, cost)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExtractionProof, cost, lower_bound, optimal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RewrittenPlaces, text, count, predicted_saving, measured_saving)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchFigures, strategy, before, after, rules_used,
-                                   rules_considered, left_out, stop_reason, egraph_nodes, rounds,
-                                   passes, parts, graphs, candidates, places, extraction, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchFigures, strategy, before, after, cheaper_graphs,
+                                   rules_used, rules_considered, left_out, stop_reason,
+                                   egraph_nodes, rounds, passes, parts, graphs, candidates, places,
+                                   extraction, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheck, passed, samples, adversarial, max_error,
                                    smallest_passing_scale, difference)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeAnswer, verdict, message, sets, max_error)

@@ -61,6 +61,44 @@ def squeezenet1_1(options):
     return builder.finish(squeezenet1_1.__doc__)
 
 
+def alexnet(options, width=64, image=224):
+    """AlexNet (Krizhevsky, 2014, in one piece), 224x224, 61.1 M parameters."""
+    builder = Builder("alexnet", options.seed)
+    value = builder.input("image", [options.batch, 3, image, image])
+    channels, size = 3, image
+    # Channels, kernel, stride, padding, and whether a pool follows.
+    layers = [(width, 11, 4, 2, True), (3 * width, 5, 1, 2, True), (6 * width, 3, 1, 1, False),
+              (4 * width, 3, 1, 1, False), (4 * width, 3, 1, 1, True)]
+    for index, (filters, kernel, stride, padding, pools) in enumerate(layers, start=1):
+        value = builder.relu(builder.convolution(value, channels, filters, kernel, f"conv{index}", stride=stride, padding=padding))
+        channels, size = filters, (size + 2 * padding - kernel) // stride + 1
+        if pools:
+            value = builder.pool("MaxPool", value, 3, 2)
+            size = (size - 3) // 2 + 1
+    value = builder.node("Flatten", value, axis=1)
+    value = builder.relu(builder.dense(value, channels * size * size, 64 * width, "dense1", gain=0.5))
+    value = builder.relu(builder.dense(value, 64 * width, 64 * width, "dense2", gain=math.sqrt(2)))
+    builder.output(builder.dense(value, 64 * width, 1000, "dense3"), "logits", [options.batch, 1000])
+    return builder.finish(alexnet.__doc__)
+
+
+def dcgan_generator(options, width=64):
+    """The generator of DCGAN (Radford et al., 2016): 100 random numbers become an image of 64x64, 12.7 M parameters."""
+    builder = Builder("dcgan_generator", options.seed)
+    value = builder.input("noise", [options.batch, 100, 1, 1])
+    channels = 100
+    for layer, filters in enumerate([16 * width, 8 * width, 4 * width, 2 * width, 3], start=1):
+        stride, padding = (1, 0) if layer == 1 else (2, 1)
+        weight = builder.normal(f"layer{layer}_weight", (channels, filters, 4, 4), math.sqrt(2 / (4 * channels)))
+        value = builder.node("ConvTranspose", value, weight, name=f"layer{layer}", kernel_shape=[4, 4], strides=[stride, stride],
+                             pads=[padding] * 4)
+        if layer < 5:
+            value = builder.relu(builder.batch_normalization(value, filters, f"layer{layer}_norm"))
+        channels = filters
+    builder.output(builder.node("Tanh", value), "image", [options.batch, 3, 64, 64])
+    return builder.finish(dcgan_generator.__doc__)
+
+
 def resnext50_32x4d(options):
     """ResNeXt-50 32x4d (Xie et al., 2017), 224x224, 25.0 M parameters."""
     builder = Builder("resnext50_32x4d", options.seed)
@@ -88,6 +126,18 @@ def resnext_block(builder, value, channels, width, stride, name):
     if stride != 1 or channels != 2 * width:
         value = normalized(builder, value, channels, 2 * width, 1, f"{name}_shortcut", stride=stride, gain=1.0)
     return builder.relu(builder.node("Add", branch, value))
+
+
+def resnet_block(options):
+    """The block of ResNet with which TASO (Jia et al., 2019) begins: two 3x3 convolutions beside one of 1x1, 64 channels of
+    14x14."""
+    builder, side, channels = Builder("resnet_block", options.seed), 14 * options.scale, 64
+    image = builder.input("image", [options.batch, channels, side, side])
+    value = builder.relu(builder.convolution(image, channels, channels, 3, "first", padding=1, bias=False))
+    value = builder.convolution(value, channels, channels, 3, "second", padding=1, bias=False)
+    beside = builder.convolution(image, channels, channels, 1, "beside", bias=False)
+    builder.output(builder.relu(builder.node("Add", value, beside)), "sum", [options.batch, channels, side, side])
+    return builder.finish(resnet_block.__doc__)
 
 
 def resnet18(options):

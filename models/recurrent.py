@@ -47,8 +47,16 @@ def nas_cell(builder, value, state, hidden, name):
 def lstm(options):
     """One LSTM layer (Hochreiter and Schmidhuber, 1997) of hidden size 128 unrolled over 80 steps into MatMul, Add,
     Split, Sigmoid, Tanh and Mul; batch 1, input size 128."""
-    hidden, steps = 128, 80
-    builder = Builder("lstm", options.seed)
+    return unrolled_lstm(options, "lstm", 128, lstm.__doc__)
+
+
+def lstm_512(options):
+    """One LSTM layer of hidden size 512 unrolled over 80 steps, as Wolong (2018) measures it; batch 1, input size 512."""
+    return unrolled_lstm(options, "lstm_512", 512, lstm_512.__doc__)
+
+
+def unrolled_lstm(options, name, hidden, description, steps=80):
+    builder = Builder(name, options.seed)
     sequence = builder.input("sequence", [steps, hidden])
     input_weight = builder.normal("input_weight", (hidden, 4 * hidden), 1 / math.sqrt(hidden))
     hidden_weight = builder.normal("hidden_weight", (hidden, 4 * hidden), 1 / math.sqrt(hidden))
@@ -67,7 +75,7 @@ def lstm(options):
         state = builder.node("Mul", builder.node("Sigmoid", give), builder.node("Tanh", memory))
         states.append(state)
     builder.output(builder.node("Concat", *states, axis=0), "states", [steps, hidden])
-    return builder.finish(lstm.__doc__)
+    return builder.finish(description)
 
 
 def lstm_10_layers(options):

@@ -99,6 +99,9 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
                         {"count", rewritten.count},
                         {"predicted_saving_ms", rewritten.predicted_saving * 1e3},
                         {"measured_saving_ms", rewritten.measured_saving * 1e3}});
+    Json improvements = Json::array();
+    for (const CheaperGraph& graph : search.cheaper_graphs)
+      improvements.push_back({{"seconds", graph.seconds}, {"cost", graph.cost}});
     const auto& proof = search.extraction;
     const auto [latency_before, latency_after] = latencies(answer);
     models.push_back(
@@ -137,6 +140,7 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
          {"opaque_operators", report.opaque_operators},
          {"strategy", strategy_text(answer)},
          {"search_seconds", search.seconds},
+         {"improvements", improvements},
          {"rules_considered", search.rules_considered},
          {"left_out", search.left_out},
          {"rounds", search.rounds},

@@ -1,6 +1,7 @@
 #include "search/backtracking.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include <absl/container/flat_hash_set.h>
@@ -42,10 +43,12 @@ class Backtracking {
     std::reverse(result.path.begin(), result.path.end());
     result.graphs_taken_up = states_.size();
     result.graphs_met = met_.size();
+    result.cheaper_graphs = std::move(cheaper_graphs_);
     return result;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   struct State {
     std::shared_ptr<const Graph> graph;
@@ -80,6 +83,8 @@ class Backtracking {
     if (number == 0 || reachable.cost < best_cost_) {
       best_cost_ = reachable.cost;
       best_ = number;
+      cheaper_graphs_.push_back(
+          {std::chrono::duration<double>(Clock::now() - begin_).count(), best_cost_});
     }
     met_.insert(reachable.hash);
     for (Neighbor& neighbor : reachable.neighbors) {
@@ -104,6 +109,8 @@ class Backtracking {
   absl::flat_hash_set<std::uint64_t> met_;
   std::size_t number_ = 0, best_ = 0, bytes_ = 0;
   double best_cost_ = 0;
+  Clock::time_point begin_ = Clock::now();
+  std::vector<CheaperGraph> cheaper_graphs_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 // this wait in turn, unless they have been met before or cost more than alpha times the best.
 
 #include "search/neighborhood.h"
+#include "search/optimize.h"
 
 namespace lemma {
 
@@ -26,6 +27,7 @@ struct BacktrackingResult {
     Rewrite rewrite;
   };
   std::vector<Step> path;
+  std::vector<CheaperGraph> cheaper_graphs;  // from the beginning of the backtracking
   std::size_t graphs_taken_up = 0, graphs_met = 0;
   std::string_view stop_reason;  // "exhausted", "budget", "memory", "time"
 };

@@ -26,6 +26,7 @@ Candidates begun(const SearchContext& context, SearchFigures figures) {
   Candidates all;
   all.others = CandidateList(context.options.candidates);
   all.figures = std::move(figures);
+  all.figures.cheaper_graphs.clear();
   all.figures.before = cost_of(context.graph, context.costs);
   all.start = all.best = context.original(all);
   return all;
@@ -89,12 +90,12 @@ Result<SearchResult> folded(const SearchContext& context, Candidates& all) {
 Result<SearchResult> search(const Graph& graph, std::span<const Substitution> given,
                             const OperatorCosts& costs, const SearchOptions& options) {
   const Deadline deadline = Deadline::after(options.time_limit_seconds);
+  SearchProgress progress(options);
   LEMMA_ASSIGN_OR_RETURN(
       const RuleSets rules,
       rule_sets_for(graph, given, costs,
                     {options.runtime, options.operator_set, options.takes_partial},
                     options.bitwise_rules, options.has_layouts, options.target_values));
-  SearchProgress progress(options);
   const SearchContext context{
       graph, costs, options, rules, progress, deadline, count_operators(graph)};
   SearchFigures figures;

@@ -95,10 +95,16 @@ struct UsedRule {
   std::size_t count = 0;
 };
 
+/// A graph that was cheaper than all before it: when it was there, from the beginning of the search, and its cost.
+struct CheaperGraph {
+  double seconds = 0, cost = 0;
+};
+
 /// What was done, in numbers.
 struct SearchFigures {
   Strategy strategy = Strategy::saturation;  // the one taken
   GraphCost before, after;
+  std::vector<CheaperGraph> cheaper_graphs;  // each cheaper than the one before it
   std::vector<UsedRule> rules_used;
   std::size_t rules_considered = 0;
   std::size_t left_out = 0;      // operations that changed nothing

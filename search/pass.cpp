@@ -15,11 +15,18 @@ LayoutPrice SearchContext::layout_price() const {
   };
 }
 
+void note_cheaper_graph(SearchFigures& figures, CheaperGraph graph) {
+  const double before =
+      figures.cheaper_graphs.empty() ? figures.before.seconds : figures.cheaper_graphs.back().cost;
+  if (graph.cost < before) figures.cheaper_graphs.push_back(graph);
+}
+
 Result<bool> replace(const SearchContext& context, Candidates& all, Candidate& candidate,
                      Successor successor) {
   if (!is_better(cost_of(successor.graph, context.costs), candidate.cost)) return false;
   LEMMA_RETURN_IF_ERROR(extend(candidate, std::move(successor.graph), successor.derivation,
                                successor.rules_used, std::move(successor.stages), context.costs));
+  note_cheaper_graph(all.figures, {context.progress.seconds(), candidate.cost.seconds});
   context.progress.show(candidate.graph);
   if (context.options.evaluator != nullptr) all.others.add(candidate);
   return true;

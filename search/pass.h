@@ -1,6 +1,7 @@
 #pragma once
 // What the passes of a search take and give (search/schedule.h says which there are).
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -44,10 +45,15 @@ struct Candidates {
   SearchFigures figures;
 };
 
-/// Says what is being done.
+/// Says what is being done, and since when.
 class SearchProgress {
  public:
   explicit SearchProgress(const SearchOptions& options) : options_(options) {}
+
+  /// Since the search began.
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
 
   void begin(std::string step) {
     step_ = std::move(step);
@@ -60,6 +66,7 @@ class SearchProgress {
  private:
   const SearchOptions& options_;
   std::string step_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 /// What all passes read.
@@ -95,6 +102,9 @@ struct Successor {
   std::map<std::string, std::size_t> rules_used;
   std::vector<Graph> stages;
 };
+
+/// Remembers that a graph of the cost was there, if it is cheaper than all before it.
+void note_cheaper_graph(SearchFigures& figures, CheaperGraph graph);
 
 /// Makes the graph the candidate; false, and nothing is changed, if it is no cheaper as a whole.
 Result<bool> replace(const SearchContext& context, Candidates& all, Candidate& candidate,

@@ -44,9 +44,12 @@ Result<void> backtrack_with_all(const SearchContext& context, Candidates& all, C
   BacktrackingOptions options = backtracking_options(context, budget);
   options.alpha = context.options.alpha;
   const std::span<const CompiledRule> rules = context.rules.all.compiled;
+  const double begin = context.progress.seconds();
   LEMMA_ASSIGN_OR_RETURN(BacktrackingResult result,
                          backtrack(candidate.graph, rules, context.costs, options));
   all.figures.graphs += result.graphs_taken_up;
+  for (const CheaperGraph& graph : result.cheaper_graphs)
+    note_cheaper_graph(all.figures, {begin + graph.seconds, graph.cost});
   if (all.figures.stop_reason.empty()) all.figures.stop_reason = result.stop_reason;
   return take_walk(context, all, candidate, std::move(result), rules);
 }
@@ -92,6 +95,7 @@ Result<Candidates> join_recurrences(const SearchContext& context, Candidates all
   LEMMA_RETURN_IF_ERROR(extend(candidate, std::move(successor.graph), successor.derivation,
                                successor.rules_used, std::move(successor.stages), context.costs));
   LEMMA_RETURN_IF_ERROR(simplify(context, candidate));
+  note_cheaper_graph(all.figures, {context.progress.seconds(), candidate.cost.seconds});
   context.progress.show(candidate.graph);
   LEMMA_RETURN_IF_ERROR(saturate_from(context, all, candidate, context.rules.all));
   if (context.options.evaluator != nullptr) all.others.add(candidate);

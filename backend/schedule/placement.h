@@ -28,7 +28,8 @@ using Policy = Placement (*)(const OperatorGraph& graph, const VirtualDevice& de
 Placement place_by_critical_path(const OperatorGraph& graph, const VirtualDevice& device);
 
 /// Rammer's waves ("Rammer: enabling holistic deep learning compiler optimizations with rTasks", OSDI 2020):
-/// breadth first, with the fastest kernels or, where they end sooner together, the most economical ones.
+/// breadth first, each operator with the kernel with which it ends first if it has the device to itself, or, where a wave
+/// fills the units and what follows ends sooner, with a more economical one. Ends no later than without the choice.
 Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device);
 
 /// The same waves, each operator with the kernel with which it ends first if it has the device to itself.

@@ -22,67 +22,114 @@ std::vector<Wave> waves_of(const std::vector<std::vector<OperatorNumber>>& befor
   return waves;
 }
 
-/// The kernel with the least of a measure.
-template <typename Measure>
-std::uint32_t best_kernel(const TaskOperator& op, const Measure& measure) {
+/// The kernel with which an operator ends first if it has so many units to itself.
+std::uint32_t kernel_for(const TaskOperator& op, std::uint32_t units) {
+  const auto seconds = [units](const Kernel& kernel) {
+    const std::int64_t rounds = (kernel.task_count() + units - 1) / units;
+    return static_cast<double>(rounds) * kernel.seconds_per_task;
+  };
   const auto best = std::min_element(
       op.kernels.begin(), op.kernels.end(),
-      [&measure](const Kernel& a, const Kernel& b) { return measure(a) < measure(b); });
+      [&seconds](const Kernel& a, const Kernel& b) { return seconds(a) < seconds(b); });
   return static_cast<std::uint32_t>(best - op.kernels.begin());
 }
 
-std::uint32_t fastest_kernel(const TaskOperator& op) {
-  return best_kernel(op, [](const Kernel& kernel) { return kernel.seconds_per_task; });
-}
+class Waves {
+ public:
+  Waves(const OperatorGraph& graph, const VirtualDevice& device)
+      : graph_(graph), device_(device), units_(graph, device) {
+    waves_ = waves_of(units_.predecessors());
+  }
 
-std::uint32_t most_economical_kernel(const TaskOperator& op) {
-  return best_kernel(op, [](const Kernel& kernel) {
-    return kernel.seconds_per_task * static_cast<double>(kernel.task_count());
-  });
-}
+  Attempt without_choice() {
+    for (const Wave& wave : waves_) place(wave, device_.units);
+    return taken();
+  }
+
+  Attempt with_choice() {
+    for (std::size_t number = 0; number < waves_.size(); ++number)
+      place(waves_[number], best_share(number));
+    return taken();
+  }
+
+ private:
+  /// Each operator with the kernel that ends first on so many units: all of them for the fastest kernel, one for that of
+  /// the least work.
+  void place(const Wave& wave, std::uint32_t share) {
+    for (const OperatorNumber op : wave) units_.place(op, kernel_for(graph_.operators[op], share));
+  }
+
+  std::int64_t tasks_of(const Wave& wave) const {
+    std::int64_t count = 0;
+    for (const OperatorNumber op : wave) {
+      const TaskOperator& placed = graph_.operators[op];
+      count += placed.kernels[kernel_for(placed, device_.units)].task_count();
+    }
+    return count;
+  }
+
+  bool are_same(const Wave& wave, std::uint32_t share, std::uint32_t other) const {
+    return std::all_of(wave.begin(), wave.end(), [&](OperatorNumber op) {
+      return kernel_for(graph_.operators[op], share) == kernel_for(graph_.operators[op], other);
+    });
+  }
+
+  /// When the wave and those after it would have ended.
+  double end_with(std::size_t number, std::uint32_t share) {
+    const Units::State before = units_.state();
+    place(waves_[number], share);
+    const std::size_t end = std::min(waves_.size(), number + 1 + waves_ahead);
+    for (std::size_t next = number + 1; next < end; ++next) place(waves_[next], device_.units);
+    const double seconds = units_.end();
+    units_.restore(before);
+    return seconds;
+  }
+
+  /// The fastest kernels, unless the wave fills the units and what follows ends sooner with more economical ones.
+  std::uint32_t best_share(std::size_t number) {
+    const Wave& wave = waves_[number];
+    std::uint32_t best = device_.units;
+    if (tasks_of(wave) <= device_.units) return best;
+    double least = 0;
+    for (std::uint32_t share = device_.units, last = share; share > 0; share /= 2) {
+      if (share != device_.units && are_same(wave, share, last)) continue;
+      const double end = end_with(number, share);
+      if (share == device_.units || end < least) {
+        best = share;
+        least = end;
+      }
+      last = share;
+    }
+    return best;
+  }
+
+  Attempt taken() {
+    const double end = units_.end();
+    return {units_.take(), end};
+  }
+
+  static constexpr std::size_t waves_ahead = 1;
+
+  const OperatorGraph& graph_;
+  const VirtualDevice& device_;
+  Units units_;
+  std::vector<Wave> waves_;
+};
 
 }  // namespace
 
+Attempt attempt_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {
+  return Waves(graph, device).without_choice();
+}
+
 Attempt attempt_waves(const OperatorGraph& graph, const VirtualDevice& device) {
-  Units units(graph, device);
-  for (const Wave& wave : waves_of(units.predecessors())) {
-    const auto place_with = [&](auto choose) {
-      for (const OperatorNumber op : wave) units.place(op, choose(graph.operators[op]));
-    };
-    std::int64_t tasks = 0;
-    for (const OperatorNumber op : wave) {
-      const TaskOperator& task_operator = graph.operators[op];
-      tasks += task_operator.kernels[fastest_kernel(task_operator)].task_count();
-    }
-    const Units::State before = units.state();
-    place_with(fastest_kernel);
-    if (tasks <= device.units) continue;
-    const double end = units.end();
-    units.restore(before);
-    place_with(most_economical_kernel);
-    if (units.end() < end) continue;
-    units.restore(before);
-    place_with(fastest_kernel);
-  }
-  const double end = units.end();
-  return {units.take(), end};
+  Attempt fastest = attempt_waves_without_choice(graph, device);
+  Attempt chosen = Waves(graph, device).with_choice();
+  return chosen.end < fastest.end ? std::move(chosen) : std::move(fastest);
 }
 
 Placement place_by_waves(const OperatorGraph& graph, const VirtualDevice& device) {
   return attempt_waves(graph, device).placement;
-}
-
-Attempt attempt_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {
-  Units units(graph, device);
-  for (const Wave& wave : waves_of(units.predecessors()))
-    for (const OperatorNumber op : wave)
-      units.place(op, best_kernel(graph.operators[op], [&device](const Kernel& kernel) {
-                    const std::int64_t rounds =
-                        (kernel.task_count() + device.units - 1) / device.units;
-                    return static_cast<double>(rounds) * kernel.seconds_per_task;
-                  }));
-  const double end = units.end();
-  return {units.take(), end};
 }
 
 Placement place_by_waves_without_choice(const OperatorGraph& graph, const VirtualDevice& device) {

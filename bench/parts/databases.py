@@ -6,6 +6,7 @@
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,26 +24,37 @@ def arguments():
                                      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma", type=Path, default=results.ROOT / "build" / "release" / "bin" / "lemma")
     parser.add_argument("--folder", type=Path, help="keep the databases there")
+    parser.add_argument("--only", nargs="*", default=SETS, choices=SETS)
+    parser.add_argument("--four", action="store_true", help="also `taso` up to four operators, which takes many minutes")
     parser.add_argument("--threads", type=int, default=2, help="with 1 no work is done ahead")
     results.add_option(parser)
     return parser.parse_args()
 
 
-def build(options, folder, operator_set):
+def limit_of(operator_set):
+    """The most operators of a term that the set names."""
+    text = (results.ROOT / "rules" / "operator_sets" / f"{operator_set}.set").read_text()
+    return int(re.search(r"^limit operators (\d+)", text, re.MULTILINE)[1])
+
+
+def build(options, folder, operator_set, operators=None):
+    """`operators`: the most of a term, if not those of the set."""
+    limit = ["--max-ops", str(operators)] if operators else []
     done = subprocess.run([options.lemma, "rules", "build", "--set", operator_set, "--threads", str(options.threads), "-o",
-                           folder / operator_set, "--json"], capture_output=True, text=True, check=True)
+                           folder / f"{operator_set}{operators or ''}", "--json", *limit], capture_output=True, text=True, check=True)
     figures = json.loads(done.stdout)
-    return [operator_set, *(round(figures[name]) for name in BEFORE), figures["rules"] + figures["derived_and_left_out"],
+    return [operator_set, operators or limit_of(operator_set), *(round(figures[name]) for name in BEFORE), figures["rules"] + figures["derived_and_left_out"],
             *(figures[name] for name in AFTER), round(figures["cpu_seconds"]), round(figures["peak_rss_bytes"] / 1e6)]
 
 
 def main():
     options = arguments()
-    print("set, " + ", ".join(BEFORE) + ", after generalization, " + ", ".join(AFTER) + ", processor seconds, MB")
+    print("set, operators, " + ", ".join(BEFORE) + ", after generalization, " + ", ".join(AFTER) + ", processor seconds, MB")
     with tempfile.TemporaryDirectory(prefix="lemma-databases-") as name:
         rows = []
-        for operator_set in SETS:
-            rows.append(build(options, options.folder or Path(name), operator_set))
+        sets = [(operator_set, None) for operator_set in options.only] + ([("taso", 4)] if options.four else [])
+        for operator_set, operators in sets:
+            rows.append(build(options, options.folder or Path(name), operator_set, operators))
             print(*rows[-1], sep=", ", flush=True)
     results.update(options.result, rows)
     return 0

@@ -70,7 +70,8 @@ def main():
         for operator_set in ("taso", "transformer"):
             speed_up(options, folder, operator_set)
         if options.four:
-            print(*generate(options, folder, "taso", 4, 2)[0], sep=", ")
+            rows.append(generate(options, folder, "taso", 4, 2)[0])
+            print(*rows[-1], sep=", ")
     results.update(options.result, rows)
     return 0 if same else 4
 

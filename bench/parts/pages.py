@@ -1,4 +1,5 @@
-"""Writes bench/RESULTS.md and bench/MISSES.md from the results in bench/results/ (bench/parts/results.py describes them).
+"""Writes bench/RESULTS.md, bench/MISSES.md and docs/papers.md from the results in bench/results/ (bench/parts/results.py
+describes them; the figures of papers are in bench/parts/papers.py).
 
 With --check nothing is written: the pages have to be what would be written, and each result has to name a command that
 is there. Exit code: 0, 2 where a result is not as described, 4 where a page is stale or a command is not there.
@@ -9,8 +10,9 @@ import re
 import shlex
 import sys
 
+import papers
 import results
-from results import ROOT
+from results import ROOT, anchor
 
 BENCH = ROOT / "bench"
 # Programs that are not of the repository, or that are built.
@@ -19,17 +21,17 @@ BUILT = re.compile(r"build/\w+/(?:(tests|bench)/)?bin/(\w+)")
 
 # Sections of the page in order, by chapter.
 CHAPTERS = {
-    "Optimized files": ["onnxruntime-times", "runtime-operators", "gains-by-place", "time-shares", "predictions",
+    "Optimized files": ["onnxruntime-times", "runtime-operators", "gains-by-place", "time-shares", "outside-kernels", "predictions",
         "measured-costs", "real-models", "predicted-change", "predicted-change-others", "masked-decoders",
         "unrolled-lstm", "simplify", "strangers", "random-models", "small-models", "check-seconds", "explanations", "memory",
         "runtime-definitions", "conformance", "round-trip", "damaged-models", "fuzzing"],
-    "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-h200", "limits", "large-models",
+    "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-times-t4", "tensat-h200", "residual-block", "limits", "large-models",
         "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "rules-by-hand-and-found", "plan-choices"],
     "Proofs and rules": ["axioms-and-rules", "parallel-rules", "distributed-programs", "plans-on-ranks", "placed-programs", "own-operators", "transfers", "losses-over-time", "partial-equivalence", "partial-models", "gradients", "training-steps", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "numpy-evaluation", "contradictions"],
-    "Generator and databases": ["enumeration", "databases", "rule-database", "database-workers", "what-follows"],
+    "Generator and databases": ["enumeration", "databases", "rule-database", "database-workers", "what-follows", "lines-by-hand"],
     "Task programs": ["task-times", "task-time-spread", "control-flow", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",
-        "task-threads", "task-profile", "fusion", "fusion-times", "schedules", "tiles", "schedule-proof", "memory-plans"],
+        "task-threads", "task-profile", "fusion", "fusion-times", "schedules", "schedule-averages", "operator-spread", "tiles", "schedule-proof", "memory-plans"],
     "CUDA source": ["cuda-compile", "hip-compile", "cuda-audit", "cuda-measurements", "cuda-on-a-processor", "cuda-mutants", "ptx-execution", "cuda-waits", "run-book",
         "library-calls", "kept-weights", "cuda-planned-gains", "cuda-predictions"],
     "Faults and processes": ["faults", "parallel-use", "survivors", "profile-database"],
@@ -53,11 +55,6 @@ meet, and what was never run. Figures and commands are in [RESULTS.md](RESULTS.m
 
 
 # ---- Text ------------------------------------------------------------------------------------------------------------
-
-def anchor(title):
-    """That GitHub gives a heading."""
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-
 
 def heading(column):
     return f"{column['name']}, {column['unit']}" if "unit" in column else column["name"]
@@ -132,6 +129,12 @@ def misses_page(all_results):
     return "\n".join([MISSES_INTRODUCTION, "## Bars that are missed", "", *missed, "## Never run", "", *not_run]) + "\n"
 
 
+def all_pages(all_results):
+    """The text of each page, by file."""
+    return {BENCH / "RESULTS.md": results_page(all_results), BENCH / "MISSES.md": misses_page(all_results),
+            papers.PAGE: papers.page(all_results, table)}
+
+
 # ---- Checks ----------------------------------------------------------------------------------------------------------
 
 def check_chapters(all_results):
@@ -190,10 +193,10 @@ def main():
     try:
         all_results = results.load()
         check_chapters(all_results)
+        pages = all_pages(all_results)
     except results.Malformed as error:
         print(error, file=sys.stderr)
         return 2
-    pages = {BENCH / "RESULTS.md": results_page(all_results), BENCH / "MISSES.md": misses_page(all_results)}
     if not options.check:
         for file, text in pages.items():
             file.write_text(text)

@@ -80,6 +80,11 @@ def check(name, result):
     check_bars(name, result)
 
 
+def anchor(title):
+    """That GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
 def load(folder=FOLDER):
     """All results by name, checked."""
     results = {}

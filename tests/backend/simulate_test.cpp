@@ -69,6 +69,26 @@ TEST(Policies, best_ends_no_later_than_the_others) {
   EXPECT_TRUE(sooner.contains("waves-without-choice"));
 }
 
+TEST(Policies, a_choice_of_kernels_never_ends_waves_later) {
+  std::size_t sooner = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CompileOptions options = small_tasks(seed % 2 == 0 ? 5 : 16, nullptr);
+    options.stitching = StitchOptions::none();
+    options.fuses = false;
+    const auto plans = task_operators(random_graph(seed, 60), options);
+    ASSERT_TRUE(plans) << plans.error().message;
+    const auto end_by = [&](Policy policy) {
+      const OperatorGraph& operators = plans->front();
+      return planned_end(
+          make_program(operators, options.device, policy(operators, options.device)));
+    };
+    const double without = end_by(place_by_waves_without_choice), with = end_by(place_by_waves);
+    EXPECT_LE(with, without * (1 + 1e-9)) << seed;
+    sooner += with < (1 - 1e-6) * without ? 1 : 0;
+  }
+  EXPECT_GT(sooner, 0U);
+}
+
 /// A product m, and m + transposed(c) or c + transposed(m), which read a row or a column of it for a row. c is computed
 /// too, so that both sums are of one kind, in no time beside m.
 void add_sum(Graph& graph, const std::string& name, bool is_transposed) {

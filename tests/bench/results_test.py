@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -13,6 +14,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "parts"))
 import pages
+import papers
 import results
 
 GOOD = {"title": "Times", "question": "How fast?", "command": ["bench/tasks times MODEL"], "machine": "two cores",
@@ -26,13 +28,26 @@ class Shipped(unittest.TestCase):
     def test_pages_are_up_to_date_and_commands_are_there(self):
         shipped = results.load()
         pages.check_chapters(shipped)
-        files = {ROOT / "bench" / "RESULTS.md": pages.results_page(shipped),
-                 ROOT / "bench" / "MISSES.md": pages.misses_page(shipped)}
-        self.assertEqual(list(pages.faults(shipped, files)), [])
+        self.assertEqual(list(pages.faults(shipped, pages.all_pages(shipped))), [])
 
     def test_files_are_written_as_the_program_writes_them(self):
         for name, result in results.load().items():
             self.assertEqual((results.FOLDER / f"{name}.json").read_text(), results.text_of(result), name)
+
+    def test_tables_of_documents_have_the_figures_of_results(self):
+        """Those below a line `<!-- figures: bench/results/NAME.json -->`."""
+        tables = [(document.name, *mark) for document in (ROOT / "docs").glob("*.md")
+                  for mark in re.findall(r"<!-- figures: (\S+) -->\n((?:\|.*\n)+)", document.read_text())]
+        for document, file, text in tables:
+            result = json.loads((ROOT / file).read_text())
+            lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+            columns = {pages.heading(column): at for at, column in enumerate(result["columns"])}
+            shown = {row[0]: row for row in result["rows"]}
+            for line in lines[2:]:
+                row = shown[line[0]]
+                figures = [pages.cell(row[columns[name]], result["columns"][columns[name]].get("decimals")) for name in lines[0]]
+                self.assertEqual(line, figures, document)
+        self.assertGreater(len(tables), 0)
 
     def test_links_of_other_documents_lead_to_sections(self):
         titles = {pages.anchor(result["title"]) for result in results.load().values()}
@@ -123,6 +138,38 @@ class Pages(unittest.TestCase):
         self.assertIn("others.json: there is no bench/nowhere", wrong[0])
         self.assertIn("'Times' occurs twice", wrong[1])
         self.assertIn("PAGE.md is stale", wrong[2])
+
+
+class Papers(unittest.TestCase):
+    def text(self, ours, how="measured"):
+        return papers.row_of({"times": GOOD}, papers.Figure("what", "theirs", ours, how))
+
+    def test_figures_come_from_results(self):
+        self.assertEqual(self.text("{times|first|time} s")[2], "0.7 s")
+        self.assertEqual(self.text("{most times|*|time}")[2], "0.7")
+        self.assertEqual(self.text("{times|first|time}")[4], "[`bench/tasks times MODEL`](../bench/RESULTS.md#times)")
+        rows = [["first", 2, 8.26], ["second, more", 4, 1]]
+        columns = [{"name": "model"}, {"name": "before"}, {"name": "after", "decimals": 1}]
+        shipped = {"times": {**GOOD, "rows": rows, "columns": columns}}
+        shown = lambda ours: papers.row_of(shipped, papers.Figure("what", "theirs", ours, "measured"))[2]
+        self.assertEqual(shown("{ratio times|first|after|before}"), "4.1")
+        self.assertEqual(shown("{times|first|after}"), "8.3")
+        self.assertEqual(shown("{mean times|*|before} {least times|*|after} {times|second*|before}"), "3 1 4")
+
+    def test_what_is_not_there_is_said(self):
+        for ours, words in (("{nothing|first|time}", "no result 'nothing'"), ("{times|third|time}", "no row 'third'"),
+                            ("{times|first|speed}", "no column 'speed'"), ("{times|second|time}", "or no time"),
+                            ("{times|*|time}", "has 2 rows"), ("{count nothing.txt|rule}", "there is no nothing.txt")):
+            with self.assertRaisesRegex(results.Malformed, words):
+                self.text(ours)
+        for ours, how in (("", "measured"), ("3 s", "no GPU")):
+            with self.assertRaisesRegex(results.Malformed, "a figure, or a reason"):
+                self.text(ours, how)
+
+    def test_no_figure_of_ours_is_written_by_hand(self):
+        for paper in papers.PAPERS:
+            for figure in paper.figures:
+                self.assertEqual(bool(figure.ours), bool(papers.REFERENCE.search(figure.ours)), figure.what)
 
 
 class Update(unittest.TestCase):

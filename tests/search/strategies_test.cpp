@@ -39,6 +39,18 @@ checker::RuleTable all_rules() {
   return table;
 }
 
+/// The graphs on the way cost less and less, and the last one is the result.
+void expect_cheaper_graphs(const SearchResult& result, const std::string& where) {
+  CheaperGraph last{0, result.before.seconds};
+  for (const CheaperGraph& graph : result.cheaper_graphs) {
+    EXPECT_LT(graph.cost, last.cost) << where;
+    EXPECT_GE(graph.seconds, last.seconds) << where;
+    last = graph;
+  }
+  EXPECT_LE(last.seconds, result.seconds) << where;
+  EXPECT_NEAR(last.cost, result.after.seconds, 1e-12) << where;
+}
+
 void expect_equal_graphs(std::uint64_t first_seed) {
   constexpr std::uint64_t networks = 3;
   const checker::RuleTable proved = all_rules();
@@ -58,6 +70,7 @@ void expect_equal_graphs(std::uint64_t first_seed) {
       ASSERT_TRUE(size) << where << ": " << size.error().message;
       EXPECT_EQ(size->steps > 0, result.improved) << where;
       EXPECT_EQ(result.rules_used.empty(), !result.improved) << where;
+      expect_cheaper_graphs(result, where);
       cost[strategy] = result.after.seconds;
       improved[strategy] += result.improved ? 1 : 0;
     }
