@@ -14,10 +14,10 @@ namespace lemma::database {
 struct DatabaseFolders {
   std::filesystem::path rules;         // with the axioms to prove from
   std::filesystem::path hand_written;  // with rules that become part of the database; empty: none
-  std::vector<std::filesystem::path>
-      over;                    // databases whose rules are known: only what is new is written
-  std::filesystem::path work;  // what a job that was interrupted resumes from
+  std::filesystem::path work;          // what a job that was interrupted resumes from
   std::filesystem::path output;
+  /// Databases whose rules are known: only what is new is written.
+  std::vector<std::filesystem::path> over = {};
 };
 
 struct DatabaseOptions {

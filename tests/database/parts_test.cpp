@@ -104,7 +104,7 @@ TEST(Names, are_given_to_what_is_written_and_are_its_own) {
   build.rules.back().derived_from = {broadcast};
   build.hand_written.push_back({{rule("  x : [n]\n  Relu(x) => x"), {}, "", ""}, {}, false, ""});
   build.hand_written[0].proved.rule.name = "relu_of_abs_as_abs";
-  give_names(build);
+  give_names(build, {});
   std::set<std::string> names;
   std::string last;
   for (const BuiltRule& one : build.rules) {
