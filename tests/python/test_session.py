@@ -299,6 +299,7 @@ class Sessions(unittest.TestCase):
         reference = self.reference(proto)
         chosen = random.Random(1)
         maps = pathlib.Path("/proc/self/maps")
+        gc.collect()  # errors that other tests have caught hold their sessions
         with lemma.compile(proto, threads=1, keep=2, background=False) as session:
             for _ in range(12):
                 feeds = arrays(chosen.randint(1, 5))

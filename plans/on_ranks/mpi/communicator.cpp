@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "plans/on_ranks/mpi/peers.h"
 #include "plans/on_ranks/mpi/windows.h"
@@ -101,6 +103,9 @@ class MpiRank : public Communicator {
 
   /// Ends all ranks. The first one on a machine says why.
   [[noreturn]] void abort(const Ending& ending) {
+    // A rank that was left leaves the word to the one that ends the run, or to the watch, which finds that one gone.
+    constexpr auto patience = std::chrono::milliseconds(500);
+    if (was_left()) std::this_thread::sleep_for(patience);
     if (peers_->claim_last_word()) std::cerr << ending.line << std::endl;
     MPI_Abort(MPI_COMM_WORLD, ending.code);
     std::abort();
