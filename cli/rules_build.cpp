@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/number_text.h"
 #include "batch/child_process.h"
 #include "batch/resource_use.h"
 #include "cli/error_line.h"
@@ -49,8 +49,8 @@ struct BuildArguments {
 std::string check_file_stem(const std::string& word) {
   constexpr std::size_t longest = 100;
   const bool is_good = !word.empty() && word.size() <= longest && word[0] != '-' &&
-                       std::all_of(word.begin(), word.end(), [](unsigned char c) {
-                         return c < 128 && (std::isalnum(c) != 0 || c == '_' || c == '-');
+                       std::all_of(word.begin(), word.end(), [](char c) {
+                         return is_ascii_letter_or_digit(c) || c == '_' || c == '-';
                        });
   return is_good ? "" : "'" + word + "' is no name of up to 100 letters, digits, '_' and '-'";
 }

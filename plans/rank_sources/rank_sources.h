@@ -10,9 +10,9 @@
 #include "base/result.h"
 #include "ir/graph.h"
 #include "plans/by_rank/ranked_program.h"
-#include "plans/rank_sources/stage_sources.h"
 #include "plans/placement/window.h"
 #include "plans/program.h"
+#include "plans/rank_sources/stage_sources.h"
 
 namespace lemma::plans {
 

@@ -111,7 +111,7 @@ struct Fibre {
   State state = State::running;
   unsigned block = 0, thread = 0;
   std::array<unsigned, group_sizes> exchanges = {};  // by the binary logarithm of lanes
-  const Barrier* barrier = nullptr;        // that it waits at, and which time
+  const Barrier* barrier = nullptr;                  // that it waits at, and which time
   unsigned time = 0;
   Copies copies;
 

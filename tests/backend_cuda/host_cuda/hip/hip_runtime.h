@@ -14,8 +14,10 @@ using hipError_t = cudaError_t;
 constexpr hipError_t hipSuccess = cudaSuccess, hipErrorOutOfMemory = cudaErrorMemoryAllocation,
                      hipErrorNoDevice = cudaErrorNoDevice;
 using hipDeviceAttribute_t = cudaDeviceAttr;
-constexpr hipDeviceAttribute_t hipDeviceAttributeMultiprocessorCount = cudaDevAttrMultiProcessorCount;
-constexpr cudaMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice, hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
+constexpr hipDeviceAttribute_t hipDeviceAttributeMultiprocessorCount =
+    cudaDevAttrMultiProcessorCount;
+constexpr cudaMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice,
+                         hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
 constexpr unsigned hipHostMallocMapped = cudaHostAllocMapped;
 
 #define ihipStream_t CUstream_st
@@ -49,7 +51,8 @@ struct hipDeviceProp_t {
 
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   int shared = 0;
-  const hipError_t error = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  const hipError_t error =
+      cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   const char* const architecture = std::getenv("HOST_CUDA_HIP_ARCHITECTURE");
   std::snprintf(properties->gcnArchName, sizeof(properties->gcnArchName), "%s:sramecc+:xnack-",
                 architecture == nullptr ? "gfx90a" : architecture);
