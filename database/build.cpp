@@ -20,7 +20,7 @@
 namespace lemma::database {
 
 /// Raised whenever the same query may have another answer.
-constexpr int build_version = 9;
+constexpr int build_version = 10;
 
 std::string_view name(CandidateOutcome outcome) {
   switch (outcome) {
@@ -135,14 +135,15 @@ class Builder {
     return parse_all(answers);
   }
 
-  void add_rules(std::vector<DecidedRule>& rules) {
+  /// `is_narrow`: a candidate that follows from them may still become a more general rule, so that none is dropped for it.
+  void add_rules(std::vector<DecidedRule>& rules, bool is_narrow = false) {
     for (DecidedRule& rule : rules) {
       if (!names_.insert(rule.rule.name).second) continue;
       if (!rule.reason.empty()) {
         build_.found_apart.push_back(std::move(rule));
         continue;
       }
-      add_to_base(rule.rule);
+      if (!is_narrow) add_to_base(rule.rule);
       build_.rules.push_back({std::move(rule), {}, false, ""});
     }
   }
@@ -351,7 +352,7 @@ class Builder {
     report.outcome =
         report.reason.empty() ? CandidateOutcome::proved : CandidateOutcome::conditional;
     for (const DecidedRule& rule : decided.rules) report.rules.push_back(rule.rule.name);
-    add_rules(decided.rules);
+    add_rules(decided.rules, decided.is_narrow);
     return {};
   }
 

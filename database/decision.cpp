@@ -245,7 +245,10 @@ Decision decide(const Substitution& candidate, const verifier::AxiomSet& axioms)
     std::move(decision.rules.begin(), decision.rules.end(), std::back_inserter(all->rules));
   }
   if (!all) all = decide_claim(candidate, axioms);
-  if (all->outcome == Outcome::unknown) decide_unknown(candidate, axioms, *all);
+  if (all->outcome == Outcome::unknown) {
+    decide_unknown(candidate, axioms, *all);
+    all->is_narrow = all->outcome == Outcome::proved;
+  }
   return std::move(*all);
 }
 
@@ -272,6 +275,7 @@ std::string to_text(const Decision& decision) {
                {"class", decision.reason_class},
                {"conditions", decision.conditions},
                {"steps", decision.steps},
+               {"narrow", decision.is_narrow},
                {"rules", rules}})
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -285,6 +289,7 @@ Result<Decision> parse_decision(const std::string& contents) {
   decision.reason_class = json.value("class", "");
   decision.conditions = json.value("conditions", std::vector<std::string>{});
   decision.steps = json.value("steps", std::vector<std::string>{});
+  decision.is_narrow = json.value("narrow", false);
   for (const Json& entry : json.value("rules", Json::array())) {
     DecidedRule rule;
     LEMMA_ASSIGN_OR_RETURN(auto parsed, parse_substitutions(entry.value("rule", ""), "journal"));

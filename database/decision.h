@@ -31,6 +31,8 @@ struct Decision {
   std::vector<std::string> conditions;  // that had to be added
   std::vector<std::string> steps;       // of generalization, in order
   std::vector<DecidedRule> rules;       // if proved; at least one
+  /// The rules are no more general than the candidate, because generalizing has left it unknown.
+  bool is_narrow = false;
 };
 
 /// `candidate` is in normal form.
