@@ -1,9 +1,13 @@
 #include "plans/on_ranks/mpi/windows.h"
 
+#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace lemma::plans {
@@ -18,16 +22,47 @@ Result<void> checked(int code) {
   return unsupported("MPI reports that a transfer failed");
 }
 
+/// One group of a machine at a time: OpenMPI 4 names the file behind shared memory by a number of the communicator, which groups
+/// without a rank in common may both have. The first rank of the group holds the lock, and takes it when all of the group have come,
+/// so that groups with a rank in common do not wait for each other.
+class AllocationTurn {
+ public:
+  explicit AllocationTurn(MPI_Comm communicator) : communicator_(communicator) {
+    int rank = 0;
+    MPI_Comm_rank(communicator_, &rank);
+    MPI_Barrier(communicator_);
+    if (rank == 0) {
+      // A file that all have; what it holds does not matter.
+      file_ = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+      while (file_ >= 0 && flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+      }
+    }
+    MPI_Barrier(communicator_);
+  }
+  AllocationTurn(const AllocationTurn&) = delete;
+  AllocationTurn& operator=(const AllocationTurn&) = delete;
+  ~AllocationTurn() {
+    MPI_Barrier(communicator_);
+    if (file_ >= 0) close(file_);
+  }
+
+ private:
+  MPI_Comm communicator_;
+  int file_ = -1;
+};
+
 /// A window of MPI that all may use at any time.
 class Opened {
  public:
   /// Over the given memory; or over memory of so many bytes that MPI allocates, which ranks of one machine share.
   Opened(MPI_Comm communicator, void* given, std::size_t bytes) {
-    if (given != nullptr)
+    if (given != nullptr) {
       MPI_Win_create(given, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, communicator, &window_);
-    else
+    } else {
+      const AllocationTurn turn(communicator);
       MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, communicator, &given,
                        &window_);
+    }
     memory_ = {static_cast<std::byte*>(given), bytes};
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
   }
