@@ -264,7 +264,8 @@ void print_text(const plans::Program& program, const RunPlanArguments& arguments
                                  arguments.steps))
               << "\n";
   std::cout << fmt::format(
-      "the outputs differ from those of one device by {:.1e} of the largest element\n", difference);
+      "the outputs differ from those of one device by {:.1e} of the largest element{}\n",
+      difference, arguments.steps > 1 ? " of any step" : "");
 }
 
 void print_json(const plans::Program& program, const RunPlanArguments& arguments,
