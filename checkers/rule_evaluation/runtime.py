@@ -55,6 +55,8 @@ class SidesModel:
         for name, value in attributes.items():
             value = list(value) if isinstance(value, tuple) else value
             operand = OPERAND_NAMES.get((node.operator, name), name)
+            if value == [] and operand in schema.attributes:
+                continue  # of a scalar, for which it is the default; ONNX cannot write an empty list without its type
             if name in schema.attributes and operand == name:
                 is_tensor = schema.attributes[name].type == onnx.defs.OpSchema.AttrType.TENSOR
                 kept[name] = numpy_helper.from_array(numpy.array([value], self.element)) if is_tensor else value
