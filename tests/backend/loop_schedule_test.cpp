@@ -84,7 +84,8 @@ TEST(LoopSchedule, EachFieldOfABlockChangesTheSource) {
       std::string::npos);
   EXPECT_NE(source(graph, for_all(graph, "unroll=4")).find("#pragma GCC unroll 4"),
             std::string::npos);
-  EXPECT_NE(source(graph, for_all(graph, "order=rows-inside")), usual);
+  EXPECT_EQ(source(graph, for_all(graph, "order=rows-inside")), usual);
+  EXPECT_NE(source(graph, for_all(graph, "order=rows-outside")), usual);
   EXPECT_NE(source(graph, for_all(graph, "order=chunks chunk=16")), usual);
 }
 
