@@ -15,7 +15,11 @@ inline constexpr std::array channel_panels = {INT64_C(32), INT64_C(16)};
 /// Terms of a sum for which it pays: what is computed for channels side by side is stored at places far apart.
 inline constexpr std::int64_t least_panel_terms = 144;
 /// A sum of elements of f32, or of groups of integers (backend/pairs.h), that is long enough.
-bool is_panel_sum(const lowering::LoweredOutput& nest, lowering::TermNumber id);
+bool is_panel_sum(const lowering::LoweredOutput& nest, lowering::TermNumber id,
+                  std::int64_t least_terms = least_panel_terms);
+
+/// The same where a schedule wants panels.
+inline constexpr std::int64_t least_wanted_panel_terms = 2;
 
 /// Positions of one channel up to which it pays: beyond, the places of the channels of a block lie in pages of their own.
 inline constexpr std::int64_t most_panel_positions = 4096;

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/loop_schedule.h"
 #include "backend/resident_weights.h"
 #include "backend/virtual_device.h"
 #include "ir/constant.h"
@@ -96,6 +97,7 @@ struct Phase {
   std::vector<std::uint32_t> operands;
   std::uint32_t result = 0;  // the same
   bool has_barrier = false;  // the phase begins when all threads have ended those before it
+  LoopSchedule schedule = {};
 };
 
 /// A tensor that never reaches memory: a task keeps the elements of its points of the grid, which are neighbours.

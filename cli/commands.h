@@ -39,6 +39,9 @@ void add_run_command(CLI::App& application, ExitCode& exit_code);
 /// `lemma schedule MODEL --device FILE`: what a model's schedule takes on a device that is only described.
 void add_schedule_command(CLI::App& application, ExitCode& exit_code);
 
+/// `lemma tune MODEL...`: loop schedules of task programs, searched and kept.
+void add_tune_command(CLI::App& application, ExitCode& exit_code);
+
 /// `lemma rules verify|list`: proving the shipped rules anew, or deciding those of a file, and what they are; with
 /// all that follows here.
 void add_rules_command(CLI::App& application, ExitCode& exit_code);

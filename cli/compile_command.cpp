@@ -10,6 +10,7 @@
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
+#include "cli/schedule_options.h"
 #include "programs/compilation.h"
 #include "programs/shape_option.h"
 #include "report/compilation_report.h"
@@ -21,6 +22,7 @@ namespace {
 struct CompileArguments {
   CompilationRequest request;
   std::vector<std::string> shapes;
+  ScheduleChoice schedules;
   double time_limit = 0;  // seconds; 0: none
   bool is_cached = false, json = false, verbose = false, quiet = false;
 };
@@ -62,6 +64,7 @@ Result<void> check_arguments(CompileArguments& arguments) {
     return bad_input("--name and --replace are for -o");
   if (request.in_parts && !arguments.is_cached) return bad_input("--parts is for --cached");
   LEMMA_ASSIGN_OR_RETURN(request.shapes, parse_shape_lists(arguments.shapes));
+  LEMMA_ASSIGN_OR_RETURN(request.schedules, schedules_for(arguments.schedules, request.threads));
   FilePlan plan;
   read_model(plan, request.model);
   plan.fills(request.directory, "-o");
@@ -118,6 +121,12 @@ void add_compile_command(CLI::App& application, ExitCode& exit_code) {
                    "many steps these are")
       ->check(check_positive)
       ->capture_default_str();
+  command
+      ->add_option("--database", arguments->schedules.database,
+                   "the file of loop schedules that `lemma tune` has found; the default can be set "
+                   "by $LEMMA_PROFILE")
+      ->capture_default_str();
+  add_schedule_flag(*command, arguments->schedules);
   command->add_option("--name", request.name,
                       "of the functions and files (default: that of the model)");
   command->add_flag(

@@ -11,6 +11,7 @@
 #include "cli/memory_limit.h"
 #include "cli/number_check.h"
 #include "cli/resource_options.h"
+#include "cli/schedule_options.h"
 #include "programs/emission.h"
 #include "programs/kernel_times_file.h"
 #include "programs/nvidia_device.h"
@@ -33,6 +34,7 @@ struct EmitArguments {
   std::vector<std::string> shapes, without;
   std::string target = "cpu", architecture;
   CudaChoice cuda;
+  ScheduleChoice schedules;
   std::string calls, call_costs, times, memory_limit, memory_picture;
   EmissionFigures figures;
   bool json = false, stores_all = false, plans = false, measures = false;  // the timeline
@@ -158,6 +160,9 @@ Result<Emission> emit(EmitArguments arguments) {
   } else {
     LEMMA_ASSIGN_OR_RETURN(arguments.request.device,
                            processor_device(arguments.cuda.device, arguments.request.threads));
+    arguments.schedules.database = arguments.cuda.known.database;
+    LEMMA_ASSIGN_OR_RETURN(arguments.request.schedules,
+                           schedules_for(arguments.schedules, arguments.request.threads));
     LEMMA_ASSIGN_OR_RETURN(arguments.request.times,
                            kernel_times_for_processor(arguments.times, notes));
   }
@@ -275,6 +280,7 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
   command->add_option("--kernel-times", arguments->times,
                       "with --target cpu: times of tasks from `lemma schedule --device cpu "
                       "--measure-kernels`, taken in place of modelled ones");
+  add_schedule_flag(*command, arguments->schedules);
   auto* limit = command->add_option(
       "--memory-limit", arguments->memory_limit,
       "with --target cpu: bytes of the arena, as 64M; operators run in another order "

@@ -90,6 +90,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_optimize_worker_command(application, exit_code);
   lemma::add_inspect_command(application, exit_code);
   lemma::add_profile_command(application, exit_code);
+  lemma::add_tune_command(application, exit_code);
   lemma::add_run_command(application, exit_code);
   lemma::add_compare_command(application, exit_code);
   lemma::add_diff_command(application, exit_code);

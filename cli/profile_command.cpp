@@ -38,6 +38,7 @@ Result<std::unique_ptr<ModelProfiler>> profiler_for(const ProfileArguments& argu
   TimerRequest request;
   request.threads = profiled_threads(arguments);
   request.is_interrupted = is_stop_requested;
+  request.database = arguments.database;
   LEMMA_ASSIGN_OR_RETURN(TargetTimers timers, target.timers(request));
   return operator_profiler(arguments, database, priced_by_roofline(std::move(device)),
                            std::move(timers));

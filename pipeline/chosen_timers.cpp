@@ -15,8 +15,11 @@ Result<void> ChosenTimers::start(const Job& job, const Deadline& deadline) {
   if (const Target* target = job.options.own_target()) {
     LEMMA_RETURN_IF_ERROR(programs_.emplace().require());
     const double seconds = std::min(most_starting_seconds, deadline.remaining() / 4);
-    LEMMA_ASSIGN_OR_RETURN(of_target_,
-                           target->timers({job.options.threads, {}, programs_->path(), seconds}));
+    TimerRequest request;
+    request.threads = job.options.threads;
+    request.model_programs = programs_->path();
+    request.seconds_to_start = seconds;
+    LEMMA_ASSIGN_OR_RETURN(of_target_, target->timers(request));
     operators_ = of_target_.operators.get();
     models_ = of_target_.models.get();
   } else if (job.worker != nullptr) {

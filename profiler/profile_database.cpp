@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "outputs/files.h"
+#include "profiler/sqlite_statement.h"
 
 namespace lemma {
 
@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::milliseconds time_for_a_lock{60'000};
 constexpr int schema_version = 2;
 
 constexpr const char* schema = R"(
@@ -31,6 +30,15 @@ constexpr const char* schema = R"(
     seconds REAL NOT NULL, spread REAL NOT NULL, repetitions INTEGER NOT NULL,
     provenance INTEGER NOT NULL, date TEXT NOT NULL,
     PRIMARY KEY (runtime, processor, threads, key)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS loop_schedules (
+    runtime TEXT NOT NULL, processor TEXT NOT NULL, threads INTEGER NOT NULL, key TEXT NOT NULL,
+    schedule TEXT NOT NULL, description TEXT NOT NULL, seconds_before REAL NOT NULL,
+    seconds REAL NOT NULL, rounds INTEGER NOT NULL, date TEXT NOT NULL,
+    PRIMARY KEY (runtime, processor, threads, key)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS loop_trials (
+    runtime TEXT NOT NULL, processor TEXT NOT NULL, threads INTEGER NOT NULL,
+    operator TEXT NOT NULL, schedules TEXT NOT NULL, ratio REAL NOT NULL, date TEXT NOT NULL,
+    PRIMARY KEY (runtime, processor, threads, operator, schedules)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS resources (
     architecture TEXT NOT NULL, compiler TEXT NOT NULL, headers TEXT NOT NULL,
     block_threads INTEGER NOT NULL, digest TEXT NOT NULL, description TEXT NOT NULL,
@@ -41,89 +49,6 @@ constexpr const char* schema = R"(
 
 constexpr const char* columns =
     "key, kind, elements, work, seconds, spread, repetitions, provenance, date";
-
-/// Whether another process uses the file just now so that this one cannot.
-bool is_in_use(int code) {
-  const int kind = code & 0xff;
-  return kind == SQLITE_BUSY || kind == SQLITE_LOCKED || kind == SQLITE_PROTOCOL ||
-         code == SQLITE_READONLY_RECOVERY || code == SQLITE_READONLY_CANTLOCK;
-}
-
-/// Attempts something again as long as the file is in use. SQLite itself waits for most locks, but not for those of
-/// another process that creates the file, changes its journal, or closes it as the last one. The code of the last attempt.
-template <typename Attempt>
-int patiently(Attempt attempt) {
-  const auto end = std::chrono::steady_clock::now() + time_for_a_lock;
-  auto pause = std::chrono::milliseconds(1);
-  int code = attempt();
-  while (is_in_use(code) && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, std::chrono::milliseconds(50));
-    code = attempt();
-  }
-  return code;
-}
-
-/// A prepared statement; its parameters are bound in order.
-class Statement {
- public:
-  Statement(sqlite3* database, const std::string& sql) {
-    patiently([&] {  // the tables are read for that
-      return sqlite3_prepare_v2(database, sql.c_str(), -1, &statement_, nullptr);
-    });
-  }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-  ~Statement() { sqlite3_finalize(statement_); }
-
-  bool good() const { return statement_ != nullptr; }
-  Statement& bind(const std::string& text) {
-    sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
-                      SQLITE_TRANSIENT);  // NOLINT: a cast of SQLite's
-    return *this;
-  }
-  Statement& bind(double value) {
-    sqlite3_bind_double(statement_, ++bound_, value);
-    return *this;
-  }
-  Statement& bind(int value) {
-    sqlite3_bind_int(statement_, ++bound_, value);
-    return *this;
-  }
-  Statement& bind(std::int64_t value) {
-    sqlite3_bind_int64(statement_, ++bound_, value);
-    return *this;
-  }
-  Statement& bind(std::uint64_t value) { return bind(static_cast<std::int64_t>(value)); }
-  Statement& bind(const RuntimeIdentity& target) {
-    return bind(target.runtime).bind(target.processor).bind(target.threads);
-  }
-  /// SQLITE_ROW, SQLITE_DONE, or what went wrong.
-  int step() {
-    if (std::exchange(has_begun_, true)) return sqlite3_step(statement_);
-    return patiently([this] {
-      sqlite3_reset(statement_);
-      return sqlite3_step(statement_);
-    });
-  }
-  void reset() {
-    sqlite3_reset(statement_);
-    bound_ = 0;
-    has_begun_ = false;
-  }
-  std::string text(int column) const {
-    const unsigned char* bytes = sqlite3_column_text(statement_, column);
-    return bytes == nullptr ? "" : reinterpret_cast<const char*>(bytes);  // NOLINT: UTF-8 as it is
-  }
-  double real(int column) const { return sqlite3_column_double(statement_, column); }
-  int integer(int column) const { return sqlite3_column_int(statement_, column); }
-  std::int64_t long_integer(int column) const { return sqlite3_column_int64(statement_, column); }
-
- private:
-  sqlite3_stmt* statement_ = nullptr;
-  int bound_ = 0;
-  bool has_begun_ = false;
-};
 
 ProfileEntry entry_in(const Statement& row) {
   return {row.text(0), row.text(1), row.real(2),    row.real(3),
@@ -297,11 +222,16 @@ Result<void> ProfileDatabase::end_transaction(bool is_complete) {
   return bad_input(why);
 }
 
-Result<std::vector<ResourceFacts>> ProfileDatabase::resources(std::string_view architecture) const {
-  // A file of an earlier version of the program has no such table.
-  Statement table(database_.get(), "SELECT 1 FROM sqlite_master WHERE name = 'resources'");
+/// A file of an earlier version of the program has not all tables.
+Result<bool> ProfileDatabase::has_table(const std::string& name) const {
+  Statement table(database_.get(), "SELECT 1 FROM sqlite_master WHERE name = ?");
   if (!table.good()) return bad_input(failure());
-  if (table.step() != SQLITE_ROW) return std::vector<ResourceFacts>();
+  return table.bind(name).step() == SQLITE_ROW;
+}
+
+Result<std::vector<ResourceFacts>> ProfileDatabase::resources(std::string_view architecture) const {
+  LEMMA_ASSIGN_OR_RETURN(const bool is_there, has_table("resources"));
+  if (!is_there) return std::vector<ResourceFacts>();
   Statement rows(database_.get(),
                  "SELECT architecture, compiler, headers, block_threads, digest, description, "
                  "stack_bytes, spilled_bytes, registers, shared_bytes, blocks FROM resources "
@@ -379,7 +309,9 @@ Result<std::string> ProfileDatabase::export_json() const {
   LEMMA_ASSIGN_OR_RETURN(const auto functions, resources());
   for (std::size_t i = 0; i < functions.size(); ++i)
     result += fmt::format("{}\n{}", i == 0 ? ", \"resources\": [" : ",", text_of(functions[i]));
-  return result + (functions.empty() ? "}\n" : "]}\n");
+  if (!functions.empty()) result += "]";
+  LEMMA_ASSIGN_OR_RETURN(const std::string schedules, schedules_text());
+  return result + schedules + "}\n";
 }
 
 /// Imports the resources of functions, if there are any.
@@ -398,6 +330,8 @@ Result<std::size_t> ProfileDatabase::import_resources(std::string_view text) {
 Result<std::size_t> ProfileDatabase::import_json(std::string_view text, Provenance as) {
   LEMMA_ASSIGN_OR_RETURN(const auto profiles, parse_profile(text, as));
   LEMMA_ASSIGN_OR_RETURN(std::size_t count, import_resources(text));
+  LEMMA_ASSIGN_OR_RETURN(const std::size_t schedules, import_schedules(text));
+  count += schedules;
   for (const TargetProfile& profile : profiles) {
     LEMMA_RETURN_IF_ERROR(put(profile.target, profile.entries));
     count += profile.entries.size();

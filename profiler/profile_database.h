@@ -50,6 +50,23 @@ struct TargetProfile {
 /// What ProfileDatabase::export_json() wrote. `as`: how the entries are known here.
 Result<std::vector<TargetProfile>> parse_profile(std::string_view text, Provenance as);
 
+/// A loop schedule that was measured faster than what is written without one (docs/tune.md).
+struct ScheduleRecord {
+  std::string key;            // of the computation
+  std::string schedule;       // as text
+  std::string description;    // of the operator that it was measured in
+  double seconds_before = 0;  // of the operator's program without a record, median
+  double seconds = 0;         // with it
+  int rounds = 0;             // in which both ran in turn
+  std::string date;
+};
+
+/// A choice of schedules that was timed, whether it was faster or not.
+struct ScheduleTrial {
+  std::string schedules;  // of all computations of the operator
+  double ratio = 0;       // of its time to that without a record; 0: it has no program
+};
+
 class ProfileDatabase {
  public:
   /// Makes the file, and its folder, if it is not there. An error names the file.
@@ -74,6 +91,20 @@ class ProfileDatabase {
   /// All or nothing. What was known of the same functions is replaced.
   Result<void> put(const ResourceFacts& facts);
 
+  /// Whether there are loop schedules of any target.
+  Result<bool> has_schedules() const;
+  /// The loop schedules of a target, by key.
+  Result<std::vector<ScheduleRecord>> schedules(const RuntimeIdentity& target) const;
+  /// All or nothing. What was known of the same keys is replaced.
+  Result<void> put(const RuntimeIdentity& target, std::span<const ScheduleRecord> records);
+  /// Removes the records of these keys.
+  Result<void> remove_schedules(const RuntimeIdentity& target, std::span<const std::string> keys);
+  /// What was timed of an operator, by schedules.
+  Result<std::vector<ScheduleTrial>> trials(const RuntimeIdentity& target,
+                                            const std::string& op) const;
+  Result<void> put(const RuntimeIdentity& target, const std::string& op, const ScheduleTrial& trial,
+                   const std::string& date);
+
   /// All of it as JSON, sorted, with a line for each entry.
   Result<std::string> export_json() const;
   /// Takes in what export_json() wrote. The number of entries read. `as`: how the entries are known here.
@@ -92,6 +123,9 @@ class ProfileDatabase {
   Result<void> end_transaction(bool is_complete);
   Result<int> version() const;
   Result<std::size_t> import_resources(std::string_view text);
+  Result<bool> has_table(const std::string& name) const;
+  Result<std::string> schedules_text() const;
+  Result<std::size_t> import_schedules(std::string_view text);
   std::string failure() const;
 
   std::unique_ptr<sqlite3, Close> database_;

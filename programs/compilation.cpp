@@ -144,7 +144,9 @@ constexpr double seconds_of_handover = 17e-6;
 class Compiler {
  public:
   explicit Compiler(const CompilationRequest& request)
-      : request_(request), options_(backend::compile_options(request.threads)) {}
+      : request_(request), options_(backend::compile_options(request.threads)) {
+    options_.schedules = request.schedules;
+  }
 
   Result<Compilation> compile() {
     step("reading");

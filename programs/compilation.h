@@ -21,7 +21,9 @@ struct CompilationRequest {
   std::string name;       // of functions and files in the directory; empty: that of the model
   /// The shapes of inputs, for each of the sizes that the library is for.
   std::vector<std::map<std::string, Shape, std::less<>>> shapes = {{}};
-  int threads = 0;        // that run a program, at most; 0: all processors
+  int threads = 0;  // that run a program, at most; 0: all processors
+  /// Loop schedules that were measured faster (docs/tune.md); null: none.
+  std::shared_ptr<const backend::LoopSchedules> schedules = nullptr;
   bool replaces = false;  // a directory that is there
   std::int64_t most_rows =
       usual_most_rows;  // that loops have room for (docs/rtask.md, "Control flow")

@@ -31,6 +31,9 @@ std::string text_of(const CompilationRequest& request) {
       all += fmt::format("{} {}\n", sha256(name), text(TensorType{DataType::f32, shape}));
     all += "\n";
   }
+  if (request.schedules)
+    for (const auto& [key, schedule] : *request.schedules)
+      all += fmt::format("{} {}\n", key, text(schedule));
   return all;
 }
 

@@ -155,6 +155,8 @@ backend::CompileOptions options_of(const EmissionRequest& request) {
   options.policy = request.policy;
   options.tiles_windows = !request.cuda;
   if (request.times) options.times = &*request.times;
+  if (!request.cuda && !request.device && !request.in_prime_field)
+    options.schedules = request.schedules;
   if (request.in_prime_field) options.domain = Domain::prime_field;
   options.memory_limit = request.memory_limit;
   options.takes_least_memory = request.takes_least_memory;

@@ -67,8 +67,10 @@ struct EmissionRequest {
   /// What a schedule for processors is made for, on exactly so many units; nothing: the threads.
   std::optional<backend::VirtualDevice> device;
   std::optional<backend::KernelTimes> times;  // that are taken in place of modelled ones
-  bool replaces = false;                      // a directory that is there
-  bool fuses = true;                          // the thread scheme
+  /// Loop schedules that were measured faster (docs/tune.md); null: none. They are for threads, not for a description.
+  std::shared_ptr<const backend::LoopSchedules> schedules = nullptr;
+  bool replaces = false;  // a directory that is there
+  bool fuses = true;      // the thread scheme
   backend::StitchOptions stitching = {};
   std::optional<std::uint64_t> memory_limit = std::nullopt;  // of the arena, in bytes
   bool takes_least_memory = false;                           // the order that needs the least

@@ -4,6 +4,7 @@
 
 #include "backend/emit/emit_program.h"
 #include "backend/execute/program_times.h"
+#include "backend/execute/schedule_file.h"
 #include "programs/emission.h"
 
 namespace lemma {
@@ -44,10 +45,12 @@ class TaskProgramTarget : public Target {
     const SharedBuilder models = request.model_programs.empty() || builder == nullptr
                                      ? builder
                                      : builder_in(request.model_programs, seconds, why_not);
-    return TargetTimers{
-        std::make_unique<backend::TaskProgramOperators>(builder, request.threads, why_not),
-        std::make_unique<backend::TaskProgramModels>(models, request.threads,
-                                                     request.is_interrupted)};
+    LEMMA_ASSIGN_OR_RETURN(const auto schedules,
+                           backend::load_schedules(request.database, request.threads));
+    return TargetTimers{std::make_unique<backend::TaskProgramOperators>(builder, request.threads,
+                                                                        why_not, schedules),
+                        std::make_unique<backend::TaskProgramModels>(
+                            models, request.threads, request.is_interrupted, schedules)};
   }
   Result<void> admits(const Graph& graph, int threads) const override {
     return check_emission(graph, threads);

@@ -32,6 +32,8 @@ struct TimerRequest {
   /// The folder of programs that are built for whole models; empty: where those of operators are
   /// kept.
   std::filesystem::path model_programs;
+  /// The profile database, for a target whose programs depend on what it has; empty: none.
+  std::filesystem::path database = {};
   double seconds_to_start =
       30;  // after which a compiler or a runtime that has not answered is given up
 };

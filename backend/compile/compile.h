@@ -2,6 +2,7 @@
 // A graph as a proved task program: the stages of the backend in order.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct CompileOptions {
   lowering::Domain domain = lowering::Domain::native;
   /// The arena is to have no more bytes, also where operators have to run again for that (docs/memory.md).
   std::optional<std::uint64_t> memory_limit = std::nullopt;
+  /// Schedules of computations, which replace what constants and estimates decide; or none.
+  std::shared_ptr<const LoopSchedules> schedules = nullptr;
   bool takes_least_memory = false;  // the order that needs the least, where each operator runs once
   PassObserver observer = {};       // or none
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/fuse/fuse.h"
+#include "backend/lower/computation_key.h"
 #include "backend/lower/computation_text.h"
 #include "backend/lower/join_products.h"
 #include "backend/lower/separate_algorithms.h"
@@ -32,6 +33,13 @@ constexpr GraphPass graph_list[] = {
 };
 
 constexpr ComputationPass computation_list[] = {
+    {"take_schedules",
+     [](const CompileOptions& options) { return options.schedules && !options.schedules->empty(); },
+     [](ComputationGraph graph, const CompileOptions& options,
+        ReadBy by) -> Result<ComputationGraph> {
+       if (by == ReadBy::lanes) return graph;
+       return take_schedules(std::move(graph), *options.schedules);
+     }},
     {"fold_factors",
      // Residues are exact, and have no inverse of a rounded number.
      [](const CompileOptions& options) { return options.domain == lowering::Domain::native; },

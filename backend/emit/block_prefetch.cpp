@@ -24,7 +24,7 @@ using lowering::VariableSet;
 /// Terms of a sum during which memory answers, and bytes of a result that does not stay in the nearest cache anyway.
 constexpr std::int64_t least_terms = 64, least_bytes = 1 << 16;
 /// Terms that are added up while the second cache answers, and the third one mostly does.
-constexpr std::int64_t terms_ahead = 16;
+constexpr std::int64_t usual_terms_ahead = 16;
 constexpr std::int64_t line_bytes = 64;
 
 bool has_long_sums(const LoweredOutput& nest, const ElementBlock& block, VariableSet axes) {
@@ -76,7 +76,7 @@ struct Distance {
 
 /// Nothing where all loops stay in the same lines. The loops that are gone ahead in are those that have enough terms.
 std::optional<Distance> distance_of(const LoweredOutput& nest, const Linear& address,
-                                    std::int64_t element_bytes,
+                                    std::int64_t element_bytes, std::int64_t terms_ahead,
                                     const std::vector<LoopVariable>& loops) {
   const auto extent_of = [&](std::size_t i) { return nest.graph.extent(loops[i]); };
   const auto step_of = [&](std::size_t i) { return address.coefficient(loops[i]); };
@@ -113,7 +113,8 @@ std::optional<TermPrefetch> prefetch_read(const LoweredOutput& nest, const Eleme
   const Term& read = nest.graph.term(id);
   Linear address = nest.graph.address(read);
   const auto bytes = static_cast<std::int64_t>(byte_size(nest.graph.inputs()[read.input].type));
-  const auto distance = distance_of(nest, address, bytes, loops);
+  const auto distance =
+      distance_of(nest, address, bytes, block.schedule.ahead.value_or(usual_terms_ahead), loops);
   if (!distance) return std::nullopt;
   const auto without = [&](LoopVariable variable) {
     address = lowering::combine(address, Linear::atom(variable), -address.coefficient(variable));
@@ -147,7 +148,7 @@ std::vector<TermPrefetch> prefetch_terms(const LoweredOutput& nest, const Elemen
   constexpr std::int64_t most_step = 4;  // between rows, for their elements to share lines
   std::int64_t terms = 1;
   for (const LoopVariable v : loops) terms *= nest.graph.extent(v);
-  if (!block.has_rows() || terms < least_terms) return {};
+  if (!block.has_rows() || terms < least_terms || block.schedule.ahead == 0) return {};
   const LoopVariable row = nest.axes[block.row_axis];
   std::vector<TermPrefetch> result;
   const auto add = [&](TermNumber id, const std::string& count) {

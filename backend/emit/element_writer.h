@@ -39,7 +39,8 @@ class ElementWriter {
   virtual Result<source::Expression> read_text(TermNumber id) const;
   /// Whether a term is the same for all elements of a long row, in front of which it is computed.
   virtual bool is_same_for_row(TermNumber /*id*/) const { return false; }
-  void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1");
+  void open_loop(RegionId loop, const std::string& first = "0", const std::string& step = "1",
+                 std::int64_t turns_at_once = 1);
   static Result<source::Expression> step_text(const lowering::Term& term, const std::string& total,
                                               const std::string& element);
   struct SummedProduct {

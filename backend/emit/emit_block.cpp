@@ -318,7 +318,8 @@ class BlockWriter : public ElementWriter {
       variables.push_back(plan_.regions[plan_.below[id][i]].variable);
     const auto prefetches = prefetch_terms(nest_, block_, reduction, variables);
     for (std::size_t i = 0; i < loops; ++i) {
-      open_loop(plan_.below[id][i]);
+      open_loop(plan_.below[id][i], "0", "1",
+                i + 1 == loops ? block_.schedule.unroll.value_or(1) : 1);
       for (const TermPrefetch& prefetch : prefetches)
         if (prefetch.depth == i + 1) source_.add(prefetch.call);
     }
@@ -741,13 +742,32 @@ class BlockWriter : public ElementWriter {
   std::map<std::size_t, std::vector<TermNumber>> declared_;  // before a group
 };
 
+/// The lanes of a block: those that fill a number of registers, or as many as the source chooses.
+std::string lanes_text(const ElementBlock& block, const std::string& type) {
+  if (!block.schedule.vectors)
+    return fmt::format("{}<{}>({})", block.has_rows() ? "lanes_of_block" : "lanes_of_row", type,
+                       block.lane_extent);
+  const std::string in_register = fmt::format("register_elements<{}>", type);
+  return fmt::format("{0} < {1} ? fitting({0}, {1}) : at_most({2}, {0} / {1}) * {1}",
+                     block.lane_extent, in_register, *block.schedule.vectors);
+}
+
+std::string rows_text(const ElementBlock& block, const std::string& type) {
+  if (block.schedule.rows)
+    return fmt::format("even_parts({}, {})", block.row_extent, *block.schedule.rows);
+  return fmt::format("{}<{}>({}, lanes)",
+                     block.has_channel_lanes() ? "rows_of_panel" : "rows_of_block", type,
+                     block.row_extent);
+}
+
 }  // namespace
 
 Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& block) {
   if (block.converts)
     return Statements{source::compile_time_constant(
         "std::int64_t", "lanes",
-        fmt::format("fitting({}, {})", block.lane_extent, lanes_of_conversions))};
+        fmt::format("fitting({}, {})", block.lane_extent,
+                    block.schedule.chunk.value_or(lanes_of_conversions)))};
   LEMMA_ASSIGN_OR_RETURN(std::string type,
                          computed_type(lowering::lane_kind(nest.type, nest.graph.domain())));
   for (TermNumber id = 0; id < nest.graph.size(); ++id)
@@ -758,16 +778,10 @@ Result<Statements> block_sizes(const LoweredOutput& nest, const ElementBlock& bl
       type = "std::int32_t";
       break;
     }
-  Statements sizes = {source::compile_time_constant(
-      "std::int64_t", "lanes",
-      fmt::format("{}<{}>({})", block.has_rows() ? "lanes_of_block" : "lanes_of_row", type,
-                  block.lane_extent))};
+  Statements sizes = {
+      source::compile_time_constant("std::int64_t", "lanes", lanes_text(block, type))};
   if (block.has_rows())
-    sizes.push_back(source::compile_time_constant(
-        "std::int64_t", "rows",
-        block.has_channel_lanes()
-            ? fmt::format("rows_of_panel<{}>({}, lanes)", type, block.row_extent)
-            : fmt::format("rows_of_block<{}>({}, lanes)", type, block.row_extent)));
+    sizes.push_back(source::compile_time_constant("std::int64_t", "rows", rows_text(block, type)));
   return sizes;
 }
 

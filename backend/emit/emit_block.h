@@ -8,17 +8,10 @@
 #include <string>
 
 #include "backend/emit/emit_element.h"
+#include "backend/loop_schedule.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
-
-/// The order of the loops over blocks. What the inner loops go through is read again for each block of the outer ones,
-/// and should come from a cache.
-enum class LoopOrder : std::uint8_t {
-  rows_outside,  // as the axes are
-  rows_inside,   // the loop over rows inside of all others
-  chunks,  // chunks along the lanes outside of the loop over rows, which is outside of the blocks of a chunk
-};
 
 /// Elements along two axes, given by their positions in `axes` of the nest: lanes along the last one, and rows along
 /// another, if it has any; or, where weights are in panels (backend/panels.h), rows along the last one and lanes
@@ -29,6 +22,8 @@ struct ElementBlock {
   std::int64_t lane_extent = 1, row_extent = 1;
   LoopOrder order = LoopOrder::rows_outside;
   std::int64_t chunk = 0;  // elements along the lanes, of LoopOrder::chunks
+  LoopSchedule schedule =
+      {};  // its fields of blocks take the place of what the source would choose
   bool converts =
       false;  // conversions of f16 and some functions are for all lanes at once; there are no sums
 
@@ -46,7 +41,8 @@ Result<source::Statements> block_sizes(const lowering::LoweredOutput& nest,
 /// A block that pays; nothing where elements are better computed one by one. `least_extents`: the smallest extent of
 /// each axis that a block has to fit into.
 std::optional<ElementBlock> find_block(const lowering::LoweredOutput& nest,
-                                       const std::vector<std::int64_t>& least_extents);
+                                       const std::vector<std::int64_t>& least_extents,
+                                       const LoopSchedule& schedule = {});
 
 /// Statements that compute and store a block, where `start_i0` is the first index of the block along the axis that
 /// is called i0, for the axes of the block, and other axes' variables are in scope. `has_quotients`: fast::quotient divides

@@ -16,7 +16,8 @@ Result<source::Block> output_block(const lowering::LoweredOutput& output, std::s
   body.add(
       source::TensorDeclaration{.name = "y", .type = type, .array = "outputs", .number = number});
   LEMMA_ASSIGN_OR_RETURN(source::Statements nest,
-                         (in_blocks ? emit_blocked_nest : emit_nest)(output, all_of(output), "y"));
+                         in_blocks ? emit_blocked_nest(output, all_of(output), "y")
+                                   : emit_nest(output, all_of(output), "y"));
   body.add(std::move(nest));
   return source::Block{body.take()};
 }

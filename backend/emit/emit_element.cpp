@@ -743,10 +743,13 @@ Result<source::Expression> ElementWriter::step_text(const Term& term, const std:
   return binary_text(step_of(term.kind), term.lanes, term.type == DataType::u64, total, element);
 }
 
-void ElementWriter::open_loop(RegionId loop, const std::string& first, const std::string& step) {
+void ElementWriter::open_loop(RegionId loop, const std::string& first, const std::string& step,
+                              std::int64_t turns_at_once) {
   const LoopVariable variable = plan_.regions[loop].variable;
-  source_.open(source::counting_loop(variable_name(variable), first,
-                                     fmt::format("{}", graph_.extent(variable)), step));
+  source::Loop opened = source::counting_loop(variable_name(variable), first,
+                                              fmt::format("{}", graph_.extent(variable)), step);
+  opened.turns_at_once = turns_at_once;
+  source_.open(std::move(opened));
 }
 
 Result<std::string> ElementWriter::neutral_text(const Term& term) const {

@@ -367,8 +367,8 @@ Result<Statements> emit_nest(const LoweredOutput& nest, const std::vector<LoopBo
 }
 
 Result<Statements> emit_blocked_nest(const LoweredOutput& given,
-                                     const std::vector<LoopBounds>& bounds,
-                                     std::string_view result) {
+                                     const std::vector<LoopBounds>& bounds, std::string_view result,
+                                     const LoopSchedule& schedule) {
   std::vector<std::int64_t> least;
   for (const LoopBounds& axis : bounds) least.push_back(axis.least);
   if (const auto algorithm = find_nest_algorithm(given))
@@ -377,9 +377,13 @@ Result<Statements> emit_blocked_nest(const LoweredOutput& given,
   NestWriter writer(nest, bounds, result);
   if (const auto cases = find_cases(nest); cases && goes_through_all(*cases, bounds))
     return writer.write_cases(*cases);
-  if (const auto turned = find_turned_block(nest, least)) return writer.write_turned(*turned);
+  if (auto turned = find_turned_block(nest, least)) {
+    if (schedule.order) turned->has_rows_inside = schedule.order == LoopOrder::rows_inside;
+    return writer.write_turned(*turned);
+  }
   const bool has_quotients = has_quotients_along_rows(nest);
-  if (const auto block = find_block(nest, least)) return writer.write_blocks(*block, has_quotients);
+  if (const auto block = find_block(nest, least, schedule))
+    return writer.write_blocks(*block, has_quotients);
   return writer.write_elements(has_quotients);
 }
 

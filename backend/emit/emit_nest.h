@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/emit/statements.h"
+#include "backend/loop_schedule.h"
 #include "lowering/lower.h"
 
 namespace lemma::backend {
@@ -29,7 +30,8 @@ Result<source::Statements> emit_nest(const lowering::LoweredOutput& nest,
 /// last block begins earlier, and some elements are computed twice.
 Result<source::Statements> emit_blocked_nest(const lowering::LoweredOutput& nest,
                                              const std::vector<LoopBounds>& bounds,
-                                             std::string_view result);
+                                             std::string_view result,
+                                             const LoopSchedule& schedule = {});
 
 /// The inputs that the nest reads.
 std::vector<bool> used_inputs(const lowering::LoweredOutput& nest);

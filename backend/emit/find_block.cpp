@@ -116,18 +116,24 @@ std::int64_t side_by_side(const lowering::InputView& view, bool has_groups) {
 
 /// Lanes along the channels of a panel of weights, and rows along the last axis.
 std::optional<ElementBlock> find_panel(const LoweredOutput& nest,
-                                       const std::vector<std::int64_t>& least_extents) {
+                                       const std::vector<std::int64_t>& least_extents,
+                                       const LoopSchedule& schedule) {
+  if (schedule.channels == false) return std::nullopt;
+  const auto is_panel = [&](std::int64_t extent) {
+    return schedule.panel == extent ||
+           std::find(channel_panels.begin(), channel_panels.end(), extent) != channel_panels.end();
+  };
   const std::size_t last = nest.axes.size() - 1;
   const lowering::VariableSet rows = lowering::set_of(nest.axes[last]);
   if (least_extents[last] < 2) return std::nullopt;
   for (std::size_t axis = 0; axis < last; ++axis) {
     const std::int64_t extent = nest.graph.extent(nest.axes[axis]);
-    if (least_extents[axis] < channel_panels.back() ||
-        std::find(channel_panels.begin(), channel_panels.end(), extent) == channel_panels.end())
+    if (least_extents[axis] < std::min(channel_panels.back(), extent) || !is_panel(extent))
       continue;
     const ElementBlock block{axis, last, least_extents[axis], least_extents[last]};
     for (TermNumber id = 0; id < nest.graph.size(); ++id) {
-      if (!is_panel_sum(nest, id)) continue;
+      if (!is_panel_sum(nest, id, schedule.channels ? least_wanted_panel_terms : least_panel_terms))
+        continue;
       const auto reduction = find_vector_reduction(nest, block, id);
       if (!reduction || !reduction->down || reduction->step != 1) continue;
       const Term& weight = nest.graph.term(reduction->across);
@@ -173,13 +179,11 @@ std::optional<ElementBlock> find_conversions(const LoweredOutput& nest,
   return block;
 }
 
-}  // namespace
-
-std::optional<ElementBlock> find_block(const LoweredOutput& nest,
-                                       const std::vector<std::int64_t>& least_extents) {
-  if (nest.axes.empty()) return std::nullopt;
-  if (deals_out_terms(nest)) return std::nullopt;
-  if (const auto panel = find_panel(nest, least_extents)) return panel;
+/// The block that constants and estimates choose.
+std::optional<ElementBlock> usual_block(const LoweredOutput& nest,
+                                        const std::vector<std::int64_t>& least_extents,
+                                        const LoopSchedule& schedule) {
+  if (const auto panel = find_panel(nest, least_extents, schedule)) return panel;
   if (const auto conversions = find_conversions(nest, least_extents)) return conversions;
   ElementBlock block;
   block.lane_axis = nest.axes.size() - 1;
@@ -194,6 +198,26 @@ std::optional<ElementBlock> find_block(const LoweredOutput& nest,
   if (block.lane_extent < least_lanes || !is_together) return std::nullopt;
   choose_rows(nest, least_extents, reads, block);
   if (block.has_rows()) choose_order(nest, reads, block);
+  return block;
+}
+
+}  // namespace
+
+std::optional<ElementBlock> find_block(const LoweredOutput& nest,
+                                       const std::vector<std::int64_t>& least_extents,
+                                       const LoopSchedule& schedule) {
+  if (nest.axes.empty() || deals_out_terms(nest)) return std::nullopt;
+  auto block = usual_block(nest, least_extents, schedule);
+  if (!block) return block;
+  block->schedule = schedule;
+  if (block->converts) return block;
+  if (schedule.rows == 1 && !block->has_channel_lanes()) {
+    block->row_extent = 1;
+    block->order = LoopOrder::rows_outside;
+  }
+  if (!block->has_rows() || block->has_channel_lanes()) return block;
+  if (schedule.order) block->order = *schedule.order;
+  if (schedule.chunk) block->chunk = *schedule.chunk;
   return block;
 }
 

@@ -76,7 +76,7 @@ Result<source::Function> function_of(const TaskOperator& op, const Kernel& kerne
   } else {
     LEMMA_ASSIGN_OR_RETURN(source::Statements tensors, declarations_of_tensors(phase, {}));
     body.add(std::move(tensors));
-    LEMMA_ASSIGN_OR_RETURN(source::Statements loops, emit_loops(phase.nest, grid));
+    LEMMA_ASSIGN_OR_RETURN(source::Statements loops, emit_loops(phase.nest, grid, phase.schedule));
     body.add(std::move(loops));
   }
   function.body = body.take();

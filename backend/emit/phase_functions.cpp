@@ -16,8 +16,8 @@ using source::Statements;
 
 /// Takes note of divisors of zero: what is divided is undefined, and may be selected away.
 Result<Statements> emit_loops(const lowering::LoweredOutput& nest,
-                              const std::vector<LoopBounds>& bounds) {
-  LEMMA_ASSIGN_OR_RETURN(Statements loops, emit_blocked_nest(nest, bounds, "y"));
+                              const std::vector<LoopBounds>& bounds, const LoopSchedule& schedule) {
+  LEMMA_ASSIGN_OR_RETURN(Statements loops, emit_blocked_nest(nest, bounds, "y", schedule));
   return source::with_ok(std::move(loops));
 }
 
@@ -136,7 +136,7 @@ Result<source::Call> PhaseFunctions::call_of(const TaskOperator& op, const Phase
   if (!parameters.windows.empty()) parameters.add({"std::int64_t", "first_point"}, "first_point");
   std::vector<LoopBounds> bounds = all_of(phase.nest);
   parameters.add_bounds(grid, op.body.stitching == Stitching::warp, bounds);
-  LEMMA_ASSIGN_OR_RETURN(Statements loops, emit_loops(phase.nest, bounds));
+  LEMMA_ASSIGN_OR_RETURN(Statements loops, emit_loops(phase.nest, bounds, phase.schedule));
   source::Function function = {parameters.declarations(), std::move(parameters.windows)};
   std::move(loops.begin(), loops.end(), std::back_inserter(function.body));
   const std::string text = source::print_unnamed(function, source::Dialect::cpp);

@@ -15,7 +15,8 @@ namespace lemma::backend {
 
 /// The loops of a nest, in a function where its inputs and its result `y` are declared.
 Result<source::Statements> emit_loops(const lowering::LoweredOutput& nest,
-                                      const std::vector<LoopBounds>& bounds);
+                                      const std::vector<LoopBounds>& bounds,
+                                      const LoopSchedule& schedule);
 
 class PhaseFunctions {
  public:

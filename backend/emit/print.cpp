@@ -104,6 +104,8 @@ class Printer {
 
   void print(const Loop& loop) {
     if (loop.is_unrolled && dialect_ == Dialect::cuda) line("UNROLL");
+    if (loop.turns_at_once > 1 && dialect_ == Dialect::cpp)
+      line(fmt::format("#pragma GCC unroll {}", loop.turns_at_once));
     line(fmt::format("for ({} {} = {}; {}; {}) {{", loop.type, loop.variable, loop.first,
                      loop.condition, loop.advance));
     body(loop.body);

@@ -88,7 +88,8 @@ struct Barrier {
 struct Loop {
   std::string type, variable, first, condition, advance;
   Statements body;
-  bool is_unrolled = false;  // by compilers of devices
+  bool is_unrolled = false;        // by compilers of devices
+  std::int64_t turns_at_once = 1;  // that a compiler for processors writes one after the other
 };
 
 /// `otherwise` may have no statements.

@@ -35,8 +35,11 @@ struct ProgramOfGraph {
 };
 
 Result<ProgramOfGraph> program_of(const Graph& graph, std::span<const NamedTensor> inputs,
-                                  const ProgramBuilder& builder, int threads) {
-  LEMMA_ASSIGN_OR_RETURN(const TaskProgram program, compile(graph, compile_options(threads)));
+                                  const ProgramBuilder& builder, int threads,
+                                  std::shared_ptr<const LoopSchedules> schedules) {
+  CompileOptions options = compile_options(threads);
+  options.schedules = std::move(schedules);
+  LEMMA_ASSIGN_OR_RETURN(const TaskProgram program, compile(graph, options));
   ProgramOfGraph result;
   LEMMA_ASSIGN_OR_RETURN(result.folder, builder.write(program));
   std::vector<Tensor> ordered;
@@ -92,8 +95,12 @@ class TaskProgramOperators::TimedProgram {
 };
 
 TaskProgramOperators::TaskProgramOperators(std::shared_ptr<const ProgramBuilder> builder,
-                                           int threads, std::string why_not)
-    : builder_(std::move(builder)), threads_(threads), why_not_(std::move(why_not)) {}
+                                           int threads, std::string why_not,
+                                           std::shared_ptr<const LoopSchedules> schedules)
+    : builder_(std::move(builder)),
+      threads_(threads),
+      why_not_(std::move(why_not)),
+      schedules_(std::move(schedules)) {}
 
 TaskProgramOperators::~TaskProgramOperators() = default;
 
@@ -113,7 +120,8 @@ Result<TaskProgramOperators::TimedProgram*> TaskProgramOperators::empty_program(
   LEMMA_RETURN_IF_ERROR(graph.add_output("out", input));
   const std::vector<NamedTensor> inputs = {
       {"in", contents_for(tensor_of({DataType::f32, Shape{Dimension(1)}}, false))}};
-  LEMMA_ASSIGN_OR_RETURN(ProgramOfGraph program, program_of(graph, inputs, *builder_, threads_));
+  LEMMA_ASSIGN_OR_RETURN(ProgramOfGraph program,
+                         program_of(graph, inputs, *builder_, threads_, nullptr));
   LEMMA_RETURN_IF_ERROR(builder_->build(program.folder, is_over));
   auto timed = std::make_unique<TimedProgram>(std::move(program));
   LEMMA_RETURN_IF_ERROR(timed->add_instance());
@@ -133,7 +141,7 @@ Result<void> TaskProgramOperators::build_with_next(const CostKey& key, const fs:
     // What has no program is refused when its turn comes.
     const auto single = single_operator(*next);
     if (!single) continue;
-    const auto program = program_of(single->graph, single->inputs, *builder_, threads_);
+    const auto program = program_of(single->graph, single->inputs, *builder_, threads_, schedules_);
     if (program && std::find(folders.begin(), folders.end(), program->folder) == folders.end())
       folders.push_back(program->folder);
   }
@@ -146,7 +154,7 @@ Result<OperatorTime> TaskProgramOperators::time(const CostKey& key, WeightPlace 
   LEMMA_ASSIGN_OR_RETURN(TimedProgram* const empty, empty_program(is_over));
   LEMMA_ASSIGN_OR_RETURN(const SingleOperator single, single_operator(key));
   LEMMA_ASSIGN_OR_RETURN(ProgramOfGraph program,
-                         program_of(single.graph, single.inputs, *builder_, threads_));
+                         program_of(single.graph, single.inputs, *builder_, threads_, schedules_));
   LEMMA_RETURN_IF_ERROR(build_with_next(key, program.folder, is_over));
   TimedProgram timed(std::move(program));
   const auto begin = std::chrono::steady_clock::now();
@@ -178,8 +186,12 @@ Result<OperatorTime> TaskProgramOperators::time(const CostKey& key, WeightPlace 
 }
 
 TaskProgramModels::TaskProgramModels(std::shared_ptr<const ProgramBuilder> builder, int threads,
-                                     std::function<bool()> is_interrupted)
-    : builder_(std::move(builder)), threads_(threads), is_interrupted_(std::move(is_interrupted)) {}
+                                     std::function<bool()> is_interrupted,
+                                     std::shared_ptr<const LoopSchedules> schedules)
+    : builder_(std::move(builder)),
+      threads_(threads),
+      is_interrupted_(std::move(is_interrupted)),
+      schedules_(std::move(schedules)) {}
 
 std::string TaskProgramModels::runtime() {
   return builder_ ? fmt::format("{}{}, {}", task_program_runtime, code_digest, builder_->identity())
@@ -194,13 +206,14 @@ double TaskProgramModels::seconds_to_prepare(std::int64_t operators) const {
 namespace {
 
 Result<ProgramOfGraph> program_of_model(const TimingRequest& request, std::size_t model,
-                                        const ProgramBuilder& builder, int threads) {
+                                        const ProgramBuilder& builder, int threads,
+                                        const std::shared_ptr<const LoopSchedules>& schedules) {
   ImportOptions reading;
   reading.fix_overridable_initializers = true;
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel read, import_model(request.models[model], reading));
   const auto& inputs = request.inputs.size() == 1 ? request.inputs[0] : request.inputs[model];
   LEMMA_ASSIGN_OR_RETURN(const Graph graph, prepared_graph(read.graph, inputs));
-  return program_of(graph, inputs, builder, threads);
+  return program_of(graph, inputs, builder, threads, schedules);
 }
 
 /// Instances made anew, so that their places in memory differ, and rounds of all of them.
@@ -238,7 +251,7 @@ Result<std::vector<ModelTiming>> TaskProgramModels::time(const TimingRequest& re
   std::vector<ModelTiming> timings(request.models.size());
   std::vector<ProgramOfGraph> programs(request.models.size());
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    auto program = program_of_model(request, i, *builder_, threads_);
+    auto program = program_of_model(request, i, *builder_, threads_, schedules_);
     if (program)
       programs[i] = std::move(*program);
     else

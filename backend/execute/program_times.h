@@ -28,8 +28,10 @@ CompileOptions compile_options(int threads, const std::optional<VirtualDevice>& 
 class TaskProgramOperators : public DirectTimer {
  public:
   /// `builder`: null if there is no compiler; `why_not` says so then.
+  /// `schedules`: of computations; or null.
   TaskProgramOperators(std::shared_ptr<const ProgramBuilder> builder, int threads,
-                       std::string why_not = {});
+                       std::string why_not = {},
+                       std::shared_ptr<const LoopSchedules> schedules = nullptr);
   ~TaskProgramOperators() override;
 
   Result<RuntimeIdentity> identity() override;
@@ -50,6 +52,7 @@ class TaskProgramOperators : public DirectTimer {
   std::shared_ptr<const ProgramBuilder> builder_;
   int threads_;
   std::string why_not_;
+  std::shared_ptr<const LoopSchedules> schedules_;
   std::vector<CostKey> expected_;
   std::unique_ptr<TimedProgram> empty_;
   std::optional<OperatorTime> run_;
@@ -59,7 +62,8 @@ class TaskProgramOperators : public DirectTimer {
 class TaskProgramModels : public ModelTimer {
  public:
   TaskProgramModels(std::shared_ptr<const ProgramBuilder> builder, int threads,
-                    std::function<bool()> is_interrupted = {});
+                    std::function<bool()> is_interrupted = {},
+                    std::shared_ptr<const LoopSchedules> schedules = nullptr);
 
   std::string runtime() override;
   bool was_available() const override { return builder_ != nullptr; }
@@ -71,6 +75,7 @@ class TaskProgramModels : public ModelTimer {
   std::shared_ptr<const ProgramBuilder> builder_;
   int threads_;
   std::function<bool()> is_interrupted_;
+  std::shared_ptr<const LoopSchedules> schedules_;
 };
 
 }  // namespace lemma::backend

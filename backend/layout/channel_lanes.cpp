@@ -34,7 +34,9 @@ std::optional<LoopVariable> channel_of(const LoweredOutput& nest, const Term& we
   return uses == 1 && is_index ? channel : std::nullopt;
 }
 
-std::int64_t panel_of(std::int64_t channels) {
+/// 0: there is none.
+std::int64_t panel_of(std::int64_t channels, const LoopSchedule& schedule) {
+  if (schedule.panel) return channels % *schedule.panel == 0 ? *schedule.panel : 0;
   for (const std::int64_t panel : channel_panels)
     if (channels % panel == 0) return panel;
   return 0;
@@ -98,17 +100,18 @@ bool leaves_lanes_empty(const LoweredOutput& nest) {
 }
 
 std::optional<ChannelLanes> of_factors(const LoweredOutput& nest, const Term& weight,
-                                       const Term& other, bool has_window) {
+                                       const Term& other, bool has_window,
+                                       const LoopSchedule& schedule) {
   const auto channel = channel_of(nest, weight);
   const LoopVariable last = nest.axes.back();
   if (!channel || *channel == last || (other.depends & lowering::set_of(last)) == 0)
     return std::nullopt;
   const auto group = group_of(nest, *channel);
   if (!group || !is_shared_by_group(nest, other, *channel, *group)) return std::nullopt;
-  const std::int64_t panel = panel_of(*group != 0 ? *group : nest.graph.extent(*channel));
-  if (panel == 0 || (*group != 0 && *group != panel) ||
-      positions_of(nest, *channel) > most_panel_positions)
-    return std::nullopt;
+  const std::int64_t panel = panel_of(*group != 0 ? *group : nest.graph.extent(*channel), schedule);
+  if (panel == 0 || (*group != 0 && *group != panel)) return std::nullopt;
+  if (schedule.channels == true) return ChannelLanes{*channel, weight.input, panel};
+  if (positions_of(nest, *channel) > most_panel_positions) return std::nullopt;
   if (!has_window && (*group != 0 || !leaves_lanes_empty(nest))) return std::nullopt;
   return ChannelLanes{*channel, weight.input, panel};
 }
@@ -123,13 +126,16 @@ std::optional<std::array<lowering::TermNumber, 2>> factors_of(const LoweredOutpu
 
 }  // namespace
 
-std::optional<ChannelLanes> find_channel_lanes(
-    const LoweredOutput& nest, const std::function<bool(std::uint32_t)>& is_weight) {
+std::optional<ChannelLanes> find_channel_lanes(const LoweredOutput& nest,
+                                               const std::function<bool(std::uint32_t)>& is_weight,
+                                               const LoopSchedule& schedule) {
+  if (schedule.channels == false) return std::nullopt;
   if (nest.axes.size() < 2 || (nest.type != DataType::f32 && !has_pair_sum(nest)))
     return std::nullopt;
   for (lowering::TermNumber id = 0; id < nest.graph.size(); ++id) {
     const Term& sum = nest.graph.term(id);
-    if (!is_panel_sum(nest, id)) continue;
+    if (!is_panel_sum(nest, id, schedule.channels ? least_wanted_panel_terms : least_panel_terms))
+      continue;
     const auto product = factors_of(nest, id);
     if (!product) continue;
     for (const std::size_t weight : {0, 1}) {
@@ -139,7 +145,8 @@ std::optional<ChannelLanes> find_channel_lanes(
           !is_weight(factor.input))
         continue;
       const std::int64_t least_loops = find_pair_sum(nest, id) ? 3 : 2;  // of windows
-      if (const auto lanes = of_factors(nest, factor, other, loops_of(nest, sum) >= least_loops))
+      if (const auto lanes =
+              of_factors(nest, factor, other, loops_of(nest, sum) >= least_loops, schedule))
         return lanes;
     }
   }
@@ -151,7 +158,8 @@ std::optional<ChannelLanes> find_channel_lanes(const Computation& computation,
   const auto nest = nest_of(computation);
   if (!nest) return std::nullopt;
   return find_channel_lanes(
-      *nest, [&](std::uint32_t input) { return is_weight(computation, buffers, input); });
+      *nest, [&](std::uint32_t input) { return is_weight(computation, buffers, input); },
+      computation.schedule);
 }
 
 bool is_weight(const Computation& computation, const std::vector<Buffer>& buffers,

@@ -17,9 +17,11 @@ struct ChannelLanes {
 };
 
 /// A factor of the products is a weight that depends on the channel and on no other axis of the result; the other one
-/// depends on the last axis and not on the channel, or only on its group. `is_weight`: of an input.
+/// depends on the last axis and not on the channel, or only on its group. `is_weight`: of an input. The schedule may want it
+/// nowhere, or wherever channels fill panels.
 std::optional<ChannelLanes> find_channel_lanes(const lowering::LoweredOutput& nest,
-                                               const std::function<bool(std::uint32_t)>& is_weight);
+                                               const std::function<bool(std::uint32_t)>& is_weight,
+                                               const LoopSchedule& schedule = {});
 
 /// The same for a computation in memory.
 std::optional<ChannelLanes> find_channel_lanes(const Computation& computation,

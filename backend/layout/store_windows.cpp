@@ -41,8 +41,9 @@ class SteppedReads {
         buffers_(buffers) {}
 
   std::optional<SteppedRead> find() const {
-    if (output_.axes.size() < 2 || extent(output_.axes.back()) < 2 ||
-        share_used(extent(output_.axes.back())) >= good_share)
+    const std::optional<bool> wanted = computation_.schedule.windows;
+    if (output_.axes.size() < 2 || extent(output_.axes.back()) < 2 || wanted == false ||
+        (!wanted && share_used(extent(output_.axes.back())) >= good_share))
       return std::nullopt;
     const std::vector<bool> is_reached = reachable_expressions(definition_, output_.value);
     std::vector<bool> is_in_sum(is_reached.size(), false);

@@ -153,12 +153,16 @@ class SumFinder {
   const Term* sum_ = nullptr;
 };
 
+/// Whether channels and filters fill vectors and panels, without which there are no tiles.
+bool are_whole(const WindowSum& sum) {
+  constexpr std::int64_t least_multiple = 16;
+  return sum.channels % least_multiple == 0 && sum.filters % least_multiple == 0;
+}
+
 /// Whether tiles take clearly less time. In operations of a product: those of both ways, and what it takes to transform the
 /// elements of a tile, to transpose an element, and to bring a byte of the weights (docs/rtask.md, "Costs of a processor").
 bool pays(const WindowSum& sum) {
-  constexpr std::int64_t least_multiple = 16;  // channels that fill vectors
   constexpr double of_tile = 1000, of_element = 50, of_byte = 6, clearly = 0.9;
-  if (sum.channels % least_multiple != 0 || sum.filters % least_multiple != 0) return false;
   const auto positions = static_cast<double>(sum.batch * sum.height * sum.width);
   const auto tiles = static_cast<double>(sum.batch * sum.tile_rows() * sum.tile_columns());
   const auto channels = static_cast<double>(sum.channels),
@@ -189,7 +193,8 @@ class TiledWindows {
     for (Computation& computation : graph_.computations) {
       const auto nest = nest_of(computation);
       const auto sum = nest ? SumFinder(computation, graph_.buffers, *nest).find() : std::nullopt;
-      if (sum && pays(*sum)) LEMMA_RETURN_IF_ERROR(tile(computation, *sum));
+      if (sum && are_whole(*sum) && computation.schedule.tiles.value_or(pays(*sum)))
+        LEMMA_RETURN_IF_ERROR(tile(computation, *sum));
       result_.push_back(std::move(computation));
     }
     graph_.computations = std::move(result_);
@@ -202,6 +207,7 @@ class TiledWindows {
                            windows_of(computation.operands[sum.windows], sum));
     const BufferNumber tiles = tiles_of(computation, sum);
     const BufferNumber products = products_of(computation.name, tiles, windows, sum);
+    result_.back().schedule = std::exchange(computation.schedule, {});
     const BufferNumber results = results_of(computation.name, products, sum);
     replace_sum(computation, results, sum);
     return {};

@@ -140,7 +140,9 @@ class TurnedWeights {
       const lowering::Sizes& sizes = computation.views[input].sizes;
       const bool has_groups = neighbours->has_groups;
       const std::int64_t panel =
-          neighbours->are_terms ? 0 : panel_of(*nest, sizes, neighbours->axis, has_groups);
+          neighbours->are_terms
+              ? 0
+              : panel_of(*nest, sizes, neighbours->axis, has_groups, computation.schedule.panel);
       if (panel != 0 || is_followed(sizes, neighbours->axis, has_groups))
         return Turned{input, neighbours->axis, panel, has_groups};
     }
@@ -211,7 +213,8 @@ class TurnedWeights {
 
   /// 0 if the elements are side by side then, or their number is no multiple of one.
   static std::int64_t panel_of(const LoweredOutput& nest, const lowering::Sizes& sizes,
-                               std::size_t axis, bool has_groups) {
+                               std::size_t axis, bool has_groups,
+                               std::optional<std::int64_t> wanted) {
     std::int64_t results = 1, others = 1;
     for (const LoopVariable v : nest.axes) results *= nest.graph.extent(v);
     for (std::size_t i = 0; i + (has_groups ? 1 : 0) < sizes.size(); ++i)
@@ -219,6 +222,11 @@ class TurnedWeights {
     const bool is_row = results == sizes[axis];
     const std::vector<std::int64_t> parts = lowering::find_parts(nest);
     if (others == 1 || nest.graph.extent(nest.axes.back()) != sizes[axis]) return 0;
+    if (wanted) {
+      const bool fits = sizes[axis] > *wanted && sizes[axis] % *wanted == 0 &&
+                        (parts.empty() || parts.back() == *wanted);
+      return fits ? *wanted : 0;
+    }
     if (!is_row && sizes[axis] == block_panels.front()) return 0;
     for (const std::int64_t panel : is_row ? row_panels : block_panels)
       if (sizes[axis] > panel && sizes[axis] % panel == 0 &&

@@ -27,12 +27,14 @@ struct WideRows {
 
 class Rows {
  public:
-  explicit Rows(const LoweredOutput& nest) : nest_(nest) {}
+  /// `wanted`: whether rows are widened whatever that gains, or not at all.
+  Rows(const LoweredOutput& nest, std::optional<bool> wanted) : nest_(nest), wanted_(wanted) {}
 
   /// Nothing if something else depends on the last two axes than reads of tensors that have them as their last two, one
   /// step for each, or if it does not pay.
   std::optional<WideRows> find(std::size_t axis_count) {
-    if (nest_.axes.size() < 2 || nest_.sizes.size() != axis_count) return std::nullopt;
+    if (wanted_ == false || nest_.axes.size() < 2 || nest_.sizes.size() != axis_count)
+      return std::nullopt;
     row_ = nest_.axes[nest_.axes.size() - 2];
     column_ = nest_.axes.back();
     result_.height = nest_.graph.extent(row_);
@@ -46,7 +48,7 @@ class Rows {
     constexpr double least_gain = 1.15;
     const double wide = share_used(result_.length()) * static_cast<double>(result_.width) /
                         static_cast<double>(result_.pitch);
-    if (wide < least_gain * share_used(result_.width)) return std::nullopt;
+    if (!wanted_ && wide < least_gain * share_used(result_.width)) return std::nullopt;
     return result_;
   }
 
@@ -97,6 +99,7 @@ class Rows {
   }
 
   const LoweredOutput& nest_;
+  std::optional<bool> wanted_;
   LoopVariable row_ = 0, column_ = 0;
   double terms_ = 0;
   WideRows result_;
@@ -171,7 +174,7 @@ ComputationGraph widen_rows(ComputationGraph graph) {
   for (Computation& computation : graph.computations) {
     const auto nest = nest_of(computation);
     const std::size_t axes = computation.definition.outputs()[computation.output].axes.size();
-    const auto rows = nest ? Rows(*nest).find(axes) : std::nullopt;
+    const auto rows = nest ? Rows(*nest, computation.schedule.widens).find(axes) : std::nullopt;
     if (!rows || find_channel_lanes(computation, graph.buffers)) {
       computations.push_back(std::move(computation));
       continue;

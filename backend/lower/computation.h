@@ -18,6 +18,7 @@ struct Computation {
   bool is_stored = false;  // rather than computed where it is read
   /// Numbers of what it was fused from, for whoever has given computations numbers before.
   std::vector<std::size_t> sources = {};
+  LoopSchedule schedule = {};
 };
 
 inline constexpr BufferNumber no_buffer = 0xffffffffU;

@@ -18,7 +18,7 @@ std::string text_of(const Computation& computation) {
   std::string result = fmt::format("{}\n{}", text(computation.definition), computation.output);
   for (const lowering::InputView& view : computation.views)
     result += fmt::format("|{} {}", static_cast<int>(view.type), fmt::join(view.sizes, " "));
-  return result;
+  return result + text(computation.schedule);
 }
 
 }  // namespace

@@ -73,6 +73,8 @@ std::string structure_of(const TaskOperator& op, const std::vector<std::int64_t>
   for (const Phase& phase : op.body.phases) {
     if (phase.has_barrier) text.add("barrier\n");
     text.add("phase [{}] {}\n", fmt::join(phase.operands, " "), phase.result);
+    if (!phase.schedule.is_default())
+      text.add("schedule {}\n", lemma::backend::text(phase.schedule));
     text.add(phase.nest);
   }
   return text.take();

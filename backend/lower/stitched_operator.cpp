@@ -64,8 +64,8 @@ class Stitcher {
         operands.push_back(operand == no_buffer ? no_argument : numbers_.at(operand));
       const std::uint32_t result = numbers_.at(members_[i]->result);
       const bool has_barrier = needs_barrier(operands, result);
-      op_.body.phases.push_back(
-          {std::move(nests->nests[i]), std::move(operands), result, has_barrier});
+      op_.body.phases.push_back({std::move(nests->nests[i]), std::move(operands), result,
+                                 has_barrier, members_[i]->schedule});
     }
     grid = std::move(nests->extents);
     return std::move(op_);
@@ -189,7 +189,8 @@ Result<TaskOperator> operator_of(Computation computation) {
   }
   const auto result = static_cast<std::uint32_t>(op.arguments.size());
   op.arguments.push_back(computation.result);
-  op.body.phases.push_back({std::move(*nest), std::move(operands), result});
+  op.body.phases.push_back(
+      {std::move(*nest), std::move(operands), result, false, computation.schedule});
   return op;
 }
 

@@ -65,6 +65,7 @@ Computation substitute(const Computation& reader, std::uint32_t input,
                ? builder.cast(builder.cast(value, DataType::f32), value.type())
                : value;
   };
+  result.schedule = merged(reader.schedule, producer.schedule);
   result.definition =
       copied_output(reader.definition, reader.output, [&](DefinitionBuilder& builder) -> Replace {
         return [&](ExpressionId id,

@@ -175,9 +175,10 @@ class Session:
         background: bool | None,
         runs_at_once: int | None,
         most_steps: int = 1024,
+        schedules: bool = True,
     ) -> None:
         self._closed = True
-        self._most_steps = most_steps
+        self._most_steps, self._schedules = most_steps, schedules
         self._model = os.fspath(model) if isinstance(model, os.PathLike) else model
         self._threads, self._runs_at_once, self._keep = threads, runs_at_once, max(1, keep)
         self._shapes = dict(shapes or {})
@@ -263,7 +264,7 @@ class Session:
 
     def _answer(self, shapes: Shapes) -> Any:
         words = shape_words({**self._shapes, **shapes}) + option_words({"--threads": self._threads or None})
-        words += option_words({"--most-steps": self._most_steps})
+        words += option_words({"--most-steps": self._most_steps, "--no-schedules": not self._schedules})
         environment = {"LEMMA_CACHE": self._folder.name} if self._folder is not None else {}
         with private_folder(self._model) as folder:
             source = as_file(self._model, folder)
@@ -462,6 +463,7 @@ def compile(
     background: bool | None = None,
     runs_at_once: int | None = None,
     most_steps: int = 1024,
+    schedules: bool = True,
 ) -> Session:
     """Compiles a model for the processor here: `lemma compile`.
 
@@ -471,7 +473,7 @@ def compile(
     Compiled programs are kept in the cache of the program, or with cache=False as long as the session. `runs_at_once`: so
     many calls run at the same time, each with memory and threads of its own, while others wait (None: as the processors
     allow). An output with a row for each step of a loop has room for `most_steps` where a call decides how many these are; a call
-    that takes more is an error. What no program computes runs in ONNX Runtime, with a FallbackWarning.
+    that takes more is an error. schedules=False: loop schedules of `lemma tune` are not taken. What no program computes runs in ONNX Runtime, with a FallbackWarning.
     """
     try:
         import numpy  # noqa: F401
@@ -481,4 +483,4 @@ def compile(
         raise InputError("threads is a number from 0 on")
     if most_steps < 1:
         raise InputError("most_steps is a number from 1 on")
-    return Session(model, threads, shapes, cache, progress, keep, background, runs_at_once, most_steps)
+    return Session(model, threads, shapes, cache, progress, keep, background, runs_at_once, most_steps, schedules)
