@@ -18,8 +18,7 @@ import results
 # Set, numbers of operators, threads, and limits of memory (with one thread).
 RUNS = (
     ("small", (3, 4, 5), (1, 2), ()),
-    ("recurrent", (3,), (1, 2), ("48M", "32M")),
-    ("taso", (3,), (1, 2), ("96M", "72M")),
+    ("taso", (3,), (1, 2), ("76M", "68M", "62M")),
 )
 FOUR = (("taso", (4,), (2,), ("1G", "400M", "300M")),)
 
@@ -53,7 +52,7 @@ def main():
     options = arguments()
     runs = list(RUNS) + (list(FOUR) if options.four else [])
     if options.five:
-        runs.append((str(options.five), (3, 4, 5), (1, 2), ("400M", "250M", "150M")))
+        runs.append((str(options.five), (3, 4, 5), (1, 2), ("250M", "200M", "150M")))
     rows, same = [], True
     print("set, operators, threads, memory limit, terms, classes, candidates, processor seconds, MB, bytes a term, MB of the table")
     with tempfile.TemporaryDirectory(prefix="lemma-growth-") as name:
