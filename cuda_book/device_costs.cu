@@ -20,6 +20,7 @@ namespace {
 
 constexpr unsigned repetitions = 5;
 constexpr std::size_t words_of_counter = 16;  // as far from each other as those of a schedule
+constexpr unsigned floats_of_line = 32;       // a line of the cache that all multiprocessors share
 
 __global__ void do_nothing() {}
 
@@ -32,6 +33,28 @@ __global__ void exchange_signals(std::uint64_t* counters, unsigned rounds) {
     if (blockIdx.x == 0) ptx::add_release(other, 1);
     wait_for(own, round);
     if (blockIdx.x == 1) ptx::add_release(other, 1);
+  }
+}
+
+/// The same, where each block has read lines that the other one wrote, and written its own, before it answers.
+__global__ void exchange_lines(std::uint64_t* counters, float* lines, unsigned count,
+                               unsigned rounds) {
+  std::uint64_t* const own = counters + words_of_counter * blockIdx.x;
+  std::uint64_t* const other = counters + words_of_counter * (1 - blockIdx.x);
+  float* const to = lines + std::size_t{blockIdx.x} * count * floats_of_line;
+  const float* const from = lines + std::size_t{1 - blockIdx.x} * count * floats_of_line;
+  for (unsigned round = 1; round <= rounds; ++round) {
+    if (threadIdx.x == 0) {
+      if (blockIdx.x == 0) ptx::add_release(other, 1);
+      wait_for(own, round);
+    }
+    __syncthreads();
+    for (unsigned line = 0; line < count; ++line) {
+      const std::size_t place = std::size_t{line} * floats_of_line + threadIdx.x;
+      to[place] = from[place] + 1;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && blockIdx.x == 1) ptx::add_release(other, 1);
   }
 }
 
@@ -155,16 +178,38 @@ void measure_launches(const Device& device, unsigned rounds) {
             rounds));
 }
 
+/// A line that one multiprocessor wrote and another one reads: what a hop with many of them takes longer than one without.
+void measure_lines(const Device& device, unsigned rounds, double hop) {
+  unsigned lines = 512;
+  auto* memory =
+      reinterpret_cast<float*>(allocate(std::size_t{2} * lines * floats_of_line * sizeof(float)));
+  const double seconds =
+      seconds_of_round(
+          "line",
+          [&](unsigned count) {
+            std::uint64_t* counters = device.counters;
+            void* parameters[] = {&counters, &memory, &lines, &count};
+            launch_together(device, exchange_lines, 2, floats_of_line, parameters);
+          },
+          rounds) /
+      2;
+  if (seconds <= hop) give_up("line: a hop with lines takes no longer than one without");
+  print("line", (seconds - hop) / lines);
+  check(cudaFree(memory), "cudaFree");
+}
+
 void measure_steps(const Device& device, unsigned rounds, unsigned threads) {
-  print("hop", seconds_of_round(
-                   "hop",
-                   [&](unsigned count) {
-                     std::uint64_t* counters = device.counters;
-                     void* parameters[] = {&counters, &count};
-                     launch_together(device, exchange_signals, 2, 32, parameters);
-                   },
-                   rounds) /
-                   2);
+  const double hop = seconds_of_round(
+                         "hop",
+                         [&](unsigned count) {
+                           std::uint64_t* counters = device.counters;
+                           void* parameters[] = {&counters, &count};
+                           launch_together(device, exchange_signals, 2, 32, parameters);
+                         },
+                         rounds) /
+                     2;
+  print("hop", hop);
+  measure_lines(device, rounds, hop);
   print("meeting", seconds_of_round(
                        "meeting",
                        [&](unsigned count) {

@@ -184,7 +184,7 @@ class Book(unittest.TestCase):
 
     def check_costs(self, book, result):
         """Measured costs are in the description, which schedules can be made for; the rest of it stays."""
-        self.assertEqual(set(result["costs"]), {"launch", "cooperative_launch", "hop", "meeting", "step"})
+        self.assertEqual(set(result["costs"]), {"launch", "cooperative_launch", "hop", "line", "meeting", "step"})
         self.assertTrue(all(seconds > 0 for seconds in result["costs"].values()), result)
         self.assertEqual({(copy["place"], copy["bytes_of_a_load"], copy["threads"]) for copy in result["copies"]},
                          {(place, width, threads) for place in ("memory", "cache") for width in (4, 16) for threads in (128, 256, 512, 1024)})
