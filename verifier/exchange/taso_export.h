@@ -19,8 +19,9 @@ struct ExportedRule {
   Substitution as_read;  // what TASO makes of it, under the same name
   bool is_same = false;  // but for names
 };
-/// An error says what TASO has no words for.
-Result<ExportedRule> export_rule(const Substitution& rule);
+/// The rule, or its instances for numbers of axes and values of parameters (taso_instances.h), each another rule for TASO;
+/// the second one is named NAME_2, and so on. An error says what TASO has no words for.
+Result<std::vector<ExportedRule>> export_rule(const Substitution& rule);
 
 struct ExportedRules {
   std::vector<ExportedRule> rules;
