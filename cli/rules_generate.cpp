@@ -48,6 +48,7 @@ Json figures(const generator::OperatorSet& set, const generator::GenerateReport&
           {"groups", report.groups},
           {"equal_terms", report.equal_terms},
           {"derived", report.derived},
+          {"table_bytes", report.table_bytes},
           {"key_collisions", report.terms.collisions},
           {"refuted_by_other_sizes", report.refuted},
           {"no_rule", report.not_written},
@@ -125,7 +126,7 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   command
       ->add_option("--max-ops", arguments->options.most_operators,
                    "largest number of operators in a term (default: the limit of the set)")
-      ->check(CLI::Range(1, 4));
+      ->check(check_positive);
   command->add_option("-o,--output", arguments->output, "file for the candidates")->required();
   command->add_option("--refuted", arguments->refuted,
                       "write examples of candidates that hold only for the enumerated sizes");
@@ -136,13 +137,14 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   command->add_option("--work", arguments->options.work_directory,
                       "folder for the journal of a resumable run");
   command
-      ->add_option(
-          "--memory-limit", arguments->options.memory,
-          "memory limit for keys, such as 1G; with more keys, terms are evaluated several times")
+      ->add_option("--memory-limit", arguments->options.memory,
+                   "memory limit of the command, such as 1G; what does not fit is evaluated again "
+                   "or in a file")
       ->transform(CLI::AsSizeValue(false))
       ->check(check_bytes);
   command->add_option("--seed", arguments->options.seed, "seed for the contents of inputs");
   command->add_flag("--json", arguments->json, "print one JSON object with the figures");
+  command->add_option("--range-bytes", arguments->options.range_bytes)->group("");
   command->add_flag("--ends-with-parent", arguments->ends_with_parent)->group("");
   command->callback([arguments, &exit_code] {
     // An orphan would hold its journal, which the next run of its parent goes on with.

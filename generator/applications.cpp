@@ -1,155 +1,55 @@
 #include "generator/applications.h"
 
-#include <algorithm>
-#include <map>
-
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+#include <algorithm>
 
 #include "system/parallel.h"
 
 namespace lemma::generator {
 namespace {
 
-constexpr std::size_t piece_size = 16'384;  // applications, about
-
-using ApplicationSet = std::array<std::uint32_t, most_operators>;
-
-std::size_t size_of(const ApplicationSet& set) {
-  return static_cast<std::size_t>(std::find(set.begin(), set.end(), nothing) - set.begin());
-}
-
-/// The members of `set` whose bits are set.
-ApplicationSet subset(const ApplicationSet& set, unsigned bits) {
-  ApplicationSet result;
-  result.fill(nothing);
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < set.size(); ++i)
-    if ((bits >> i) % 2 == 1) result[count++] = set[i];
-  return result;
-}
-
-std::size_t union_size(const ApplicationSet& a, const ApplicationSet& b) {
-  std::size_t size = size_of(a);
-  for (const std::uint32_t x : b)
-    if (x != nothing && std::find(a.begin(), a.end(), x) == a.end()) ++size;
-  return size;
-}
-
-class PairFinder {
- public:
-  PairFinder(const TermTable& table, std::size_t cost) : table_(table), cost_(cost) {
-    for (TermNodeId id = 0; id < table.nodes().size(); ++id) {
-      const TermNode& node = table.nodes()[id];
-      if (node.cost == 0 || node.cost > cost) continue;
-      if (node.cost < cost)
-        for (std::size_t i = 0; i < node.cost; ++i) users_[node.applications[i]].push_back(id);
-      by_applications_[node.applications].push_back(id);
-    }
-  }
-
-  std::vector<std::pair<ClassId, ClassId>> find() {
-    for (const auto& [applications, nodes] : by_applications_)
-      if (size_of(applications) == cost_) add_contained(applications, nodes);
-    for (const auto& [application, nodes] : users_) add_overlapping(nodes);
-    std::sort(pairs_.begin(), pairs_.end());
-    pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
-    return std::move(pairs_);
-  }
-
- private:
-  /// One of the pair is computed by operators that compute the other one too.
-  void add_contained(const ApplicationSet& applications, const std::vector<TermNodeId>& nodes) {
-    for (unsigned bits = 1; bits < (1U << cost_); ++bits) {
-      const auto inner = by_applications_.find(subset(applications, bits));
-      if (inner == by_applications_.end()) continue;
-      for (const TermNodeId a : nodes)
-        for (const TermNodeId b : inner->second) add(a, b);
-    }
-  }
-
-  void add_overlapping(const std::vector<TermNodeId>& nodes) {
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      for (std::size_t j = i; j < nodes.size(); ++j)
-        if (union_size(table_.nodes()[nodes[i]].applications,
-                       table_.nodes()[nodes[j]].applications) == cost_)
-          add(nodes[i], nodes[j]);
-  }
-
-  void add(TermNodeId a, TermNodeId b) {
-    const ClassId x = table_.nodes()[a].id, y = table_.nodes()[b].id;
-    const std::size_t apart = table_.classes()[x].cost + table_.classes()[y].cost;
-    if (apart > cost_) pairs_.emplace_back(std::min(x, y), std::max(x, y));
-  }
-
-  const TermTable& table_;
-  std::size_t cost_;
-  absl::flat_hash_map<ApplicationSet, std::vector<TermNodeId>> by_applications_;
-  std::map<std::uint32_t, std::vector<TermNodeId>> users_;
-  std::vector<std::pair<ClassId, ClassId>> pairs_;
-};
+/// Between so many pieces a run can be cancelled, and what was evaluated is put away.
+constexpr std::size_t pieces_at_once = 64;
+/// Of pairs without an order.
+constexpr std::size_t pair_ranges = 256;
 
 }  // namespace
 
-std::vector<std::pair<ClassId, ClassId>> shared_pairs(const TermTable& table, std::size_t cost) {
-  return PairFinder(table, cost).find();
-}
-
-/// Pairs of classes that share operators, with the types of each: of these there are few, so that
-/// plans are looked up for them and not for each pair.
-struct Level::SharedPairs {
-  std::vector<std::pair<ClassId, ClassId>> pairs;
-  std::vector<std::uint32_t> kinds;                            // by pair
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> types;  // by kind, in order of appearance
-
-  SharedPairs() = default;
-  SharedPairs(const TermTable& table, std::vector<std::pair<ClassId, ClassId>> class_pairs)
-      : pairs(std::move(class_pairs)) {
-    absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
-    for (const auto& [a, b] : pairs) {
-      const std::pair key(table.classes()[a].type, table.classes()[b].type);
-      const auto [kind, is_new] =
-          numbers.try_emplace(key, static_cast<std::uint32_t>(types.size()));
-      if (is_new) types.push_back(key);
-      kinds.push_back(kind->second);
-    }
-  }
-};
-
-Result<Level> Level::of(TermTable& table, std::size_t cost, int threads) {
-  Level level;
+Result<Level> Level::of(TermTable& table, std::size_t cost, const Options& options) {
+  Level level(options);
   level.list_classes(table, cost);
   const std::vector<Division> divisions = level.divisions(table, cost);
-  SharedPairs shared;
-  if (cost >= 2) shared = SharedPairs(table, shared_pairs(table, cost - 1));
-  level.shared_count_ = shared.pairs.size();
+  if (cost >= 2) {
+    const SharedPairs::Options pairs{!options.in_order, options.in_order ? 1 : pair_ranges,
+                                     options.memory};
+    LEMMA_ASSIGN_OR_RETURN(level.shared_, SharedPairs::of(table, cost - 1, pairs));
+  }
   // The plans of the whole level at once, so that they can be made side by side.
   std::vector<TermTable::PlanKey> keys;
   for (const Division& division : divisions)
     keys.insert(keys.end(), division.keys.begin(), division.keys.end());
-  const std::vector<TermTable::PlanKey> more = shared_keys(table, shared);
+  const std::vector<TermTable::PlanKey> more = level.shared_keys(table);
   keys.insert(keys.end(), more.begin(), more.end());
-  LEMMA_RETURN_IF_ERROR(table.make_plans(keys, threads));
+  LEMMA_RETURN_IF_ERROR(table.make_plans(keys, options.threads));
   for (const Division& division : divisions)
     for (const TermTable::PlanKey& key : division.keys)
       if (const Plan* plan = table.plan(key))
         level.add_plan(*plan, division.costs, table.set().operators[division.op].commutative);
-  level.add_shared(table, shared, threads);
+  level.note_shared(table);
   return level;
 }
 
 double Level::size(const Piece& piece) {
   auto count = static_cast<double>(piece.end - piece.begin);
-  if (piece.chosen == nullptr)
-    for (std::size_t i = 1; i < most_operands; ++i)
-      if (piece.lists[i] != nullptr) count *= static_cast<double>(piece.lists[i]->size());
+  if (piece.chosen != nullptr) return count;
+  if (piece.lists[1] != nullptr)
+    count *= static_cast<double>(piece.second_end - piece.second_begin);
+  if (piece.lists[2] != nullptr) count *= static_cast<double>(piece.lists[2]->size());
   return count;
 }
 
-double Level::size() const {
-  double total = 0;
-  for (const Piece& piece : pieces_) total += size(piece);
-  return total;
-}
+double Level::size() const { return size_; }
 
 void Level::list_classes(const TermTable& table, std::size_t cost) {
   for (std::size_t i = 0; i < cost; ++i)
@@ -202,20 +102,34 @@ std::vector<TermTable::PlanKey> Level::keys_of(const TermTable& table, std::uint
 void Level::add_plan(const Plan& plan, const Costs& costs, bool commutative) {
   Piece piece;
   piece.plan = &plan;
-  double others = 1;
+  std::array<std::size_t, most_operands> counts = {1, 1, 1};
   for (std::size_t i = 0; i < most_operands && plan.operand_types[i] != nothing; ++i) {
     piece.lists[i] = &(*by_cost_[costs[i]])[plan.operand_types[i]];
-    if (i > 0) others *= static_cast<double>(piece.lists[i]->size());
+    counts[i] = piece.lists[i]->size();
   }
   // Operands of one cost are taken in one order only; a smaller cost comes first anyhow.
   piece.ordered = commutative && costs[0] == costs[1];
-  const std::size_t count = piece.lists[0] == nullptr ? 1 : piece.lists[0]->size();
-  const auto step =
-      std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(piece_size) / others));
-  for (piece.begin = 0; piece.begin < count; piece.begin = piece.end) {
-    piece.end = std::min(count, piece.begin + step);
-    pieces_.push_back(piece);
+  const auto at_once = [this](std::size_t others) {
+    return std::max<std::size_t>(1, options_.piece_size / std::max<std::size_t>(1, others));
+  };
+  const bool has_few_first = counts[0] * counts[2] <= options_.piece_size;
+  // In order, a piece has several second operands of one first operand, or all.
+  std::size_t first_step = at_once(counts[1] * counts[2]);
+  std::size_t second_step = first_step > 1 ? counts[1] : at_once(counts[2]);
+  if (!options_.in_order && has_few_first && counts[0] < counts[1]) {
+    first_step = counts[0];
+    second_step = at_once(counts[0] * counts[2]);
   }
+  for (piece.begin = 0; piece.begin < counts[0]; piece.begin = piece.end) {
+    piece.end = std::min(counts[0], piece.begin + first_step);
+    for (piece.second_begin = 0; piece.second_begin < counts[1];
+         piece.second_begin = piece.second_end) {
+      piece.second_end = std::min(counts[1], piece.second_begin + second_step);
+      pieces_.push_back(piece);
+      size_ += size(piece);
+    }
+  }
+  if (plans_.empty() || plans_.back() != &plan) plans_.push_back(&plan);
 }
 
 namespace {
@@ -261,61 +175,95 @@ class PairApplications {
 
 }  // namespace
 
-std::vector<TermTable::PlanKey> Level::shared_keys(const TermTable& table,
-                                                   const SharedPairs& shared) {
+std::vector<TermTable::PlanKey> Level::shared_keys(const TermTable& table) const {
   std::vector<TermTable::PlanKey> keys;
+  if (!shared_) return keys;
   for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
     const PairApplications applications(table, op);
-    for (const auto& [a, b] : shared.types)
+    for (const SharedPairs::Kind& kind : shared_->kinds())
       for (std::size_t way = 0; way < applications.count(); ++way)
-        keys.push_back(applications.key(way, a, b));
+        keys.push_back(applications.key(way, kind.a, kind.b));
   }
   return keys;
 }
 
-void Level::add_shared(const TermTable& table, const SharedPairs& shared, int threads) {
-  // By operator: plans in order of their first application, and the applications of each.
-  struct Chosen {
-    std::vector<const Plan*> order;
-    absl::flat_hash_map<const Plan*, std::vector<Operands>> operands;
-  };
-  std::vector<Chosen> chosen(table.set().operators.size());
-  const auto choose = [&](std::size_t i) {
-    const auto op = static_cast<std::uint32_t>(i);
-    const PairApplications applications(table, op);
-    auto& [order, operands] = chosen[op];
-    std::vector<const Plan*> plans;  // by kind and way
-    for (const auto& [a, b] : shared.types)
-      for (std::size_t way = 0; way < applications.count(); ++way)
-        plans.push_back(table.plan(applications.key(way, a, b)));
-    for (const Plan* plan : plans)
-      if (plan != nullptr) operands.try_emplace(plan);
-    std::vector<std::vector<Operands>*> lists;
-    for (const Plan* plan : plans) lists.push_back(plan == nullptr ? nullptr : &operands.at(plan));
-    for (std::size_t k = 0; k < shared.pairs.size(); ++k) {
-      const auto [a, b] = shared.pairs[k];
-      for (std::size_t way = 0; way < applications.count(); ++way) {
-        const std::size_t at = shared.kinds[k] * applications.count() + way;
-        if (lists[at] == nullptr || applications.is_repeated(way, a, b)) continue;
-        if (lists[at]->empty()) order.push_back(plans[at]);
-        lists[at]->push_back(applications.operands(way, a, b));
-      }
+/// The plans of pairs, behind those of divisions, and how many applications there are.
+void Level::note_shared(const TermTable& table) {
+  if (shared_)
+    for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
+      const PairApplications applications(table, op);
+      for (const SharedPairs::Kind& kind : shared_->kinds())
+        for (std::size_t way = 0; way < applications.count(); ++way) {
+          const Plan* plan = table.plan(applications.key(way, kind.a, kind.b));
+          if (plan == nullptr) continue;
+          plans_.push_back(plan);
+          size_ += static_cast<double>(kind.found);
+        }
     }
-  };
-  parallel_for(chosen.size(), threads, choose);
-  for (auto& [order, operands] : chosen)
-    for (const Plan* plan : order) add_chosen(*plan, std::move(operands.at(plan)));
+  absl::flat_hash_set<const Plan*> seen;
+  std::erase_if(plans_, [&seen](const Plan* plan) { return !seen.insert(plan).second; });
 }
 
-void Level::add_chosen(const Plan& plan, std::vector<Operands> operands) {
-  chosen_.push_back(std::make_unique<std::vector<Operands>>(std::move(operands)));
-  Piece piece;
-  piece.plan = &plan;
-  piece.chosen = chosen_.back().get();
-  for (piece.begin = 0; piece.begin < piece.chosen->size(); piece.begin = piece.end) {
-    piece.end = std::min(piece.chosen->size(), piece.begin + piece_size);
-    pieces_.push_back(piece);
+Result<void> Level::for_each_batch(const TermTable& table, const Visit& visit) {
+  const std::size_t ranges = shared_ ? shared_->range_count() : 0;
+  double done = ranges == 0 ? 1 : 0.5;
+  LEMMA_RETURN_IF_ERROR(visit_in_batches(pieces_, 0, done, visit));
+  for (std::size_t range = 0; range < ranges; ++range) {
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ClassPair> pairs, shared_->take(range));
+    done = 0.5 + 0.5 * static_cast<double>(range + 1) / static_cast<double>(ranges);
+    LEMMA_RETURN_IF_ERROR(visit_shared(table, pairs, done, visit));
   }
+  return {};
+}
+
+Result<void> Level::visit_in_batches(const std::vector<Piece>& pieces, double first, double last,
+                                     const Visit& visit) const {
+  for (std::size_t begin = 0; begin < pieces.size(); begin += pieces_at_once) {
+    const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
+    const double part = static_cast<double>(end) / static_cast<double>(pieces.size());
+    LEMMA_RETURN_IF_ERROR(visit({pieces.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 pieces.begin() + static_cast<std::ptrdiff_t>(end)},
+                                first + (last - first) * part));
+  }
+  return {};
+}
+
+Result<void> Level::visit_shared(const TermTable& table, const std::vector<ClassPair>& pairs,
+                                 double part, const Visit& visit) {
+  for (std::uint32_t op = 0; op < table.set().operators.size(); ++op) {
+    const PairApplications applications(table, op);
+    // Plans in order of their first applications, and the applications of each.
+    std::vector<std::pair<const Plan*, std::vector<Operands>>> chosen;
+    absl::flat_hash_map<const Plan*, std::size_t> numbers;
+    std::vector<std::size_t> lists;  // of `chosen`, by kind and way
+    for (const SharedPairs::Kind& kind : shared_->kinds())
+      for (std::size_t way = 0; way < applications.count(); ++way) {
+        const Plan* plan = table.plan(applications.key(way, kind.a, kind.b));
+        const auto [number, is_new] = numbers.try_emplace(plan, chosen.size());
+        if (is_new) chosen.push_back({plan, {}});
+        lists.push_back(number->second);
+      }
+    for (const auto& [a, b] : pairs) {
+      const std::size_t kind = shared_->kind_of(table.classes()[a].type, table.classes()[b].type);
+      for (std::size_t way = 0; way < applications.count(); ++way) {
+        auto& [plan, operands] = chosen[lists[kind * applications.count() + way]];
+        if (plan != nullptr && !applications.is_repeated(way, a, b))
+          operands.push_back(applications.operands(way, a, b));
+      }
+    }
+    std::vector<Piece> pieces;
+    for (const auto& [plan, operands] : chosen) {
+      Piece piece;
+      piece.plan = plan;
+      piece.chosen = &operands;
+      for (piece.begin = 0; piece.begin < operands.size(); piece.begin = piece.end) {
+        piece.end = std::min(operands.size(), piece.begin + options_.piece_size);
+        pieces.push_back(piece);
+      }
+    }
+    LEMMA_RETURN_IF_ERROR(visit_in_batches(pieces, part, part, visit));
+  }
+  return {};
 }
 
 }  // namespace lemma::generator

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "generator/shared_pairs.h"
 #include "generator/terms.h"
 
 namespace lemma::generator {
@@ -13,8 +14,9 @@ namespace lemma::generator {
 struct Piece {
   const Plan* plan = nullptr;
   std::array<const std::vector<ClassId>*, most_operands> lists = {};
-  std::size_t begin = 0, end = 0;  // of the first list, or of `chosen`
-  bool ordered = false;            // commutative: only operands in ascending order
+  std::size_t begin = 0, end = 0;                // of the first list, or of `chosen`
+  std::size_t second_begin = 0, second_end = 0;  // of the second list
+  bool ordered = false;                          // commutative: only operands in ascending order
   const std::vector<Operands>* chosen = nullptr;
 
   template <typename Visit>
@@ -37,7 +39,8 @@ struct Piece {
       visit(Operands{a, nothing, nothing});
       return;
     }
-    for (const ClassId b : *lists[1]) {
+    for (std::size_t i = second_begin; i < second_end; ++i) {
+      const ClassId b = (*lists[1])[i];
       if (ordered && b < a) continue;
       if (lists[2] == nullptr) {
         visit(Operands{a, b, nothing});
@@ -48,18 +51,31 @@ struct Piece {
   }
 };
 
-/// All applications that make terms of one cost, in an order that depends on the table alone.
+/// All applications that make terms of one cost. Those whose operands need as many operators apart come first, then, by
+/// operator, those of pairs of classes that share operators.
 class Level {
  public:
+  struct Options {
+    int threads = 1;
+    std::size_t piece_size = 16'384;  // applications, about
+    /// The order of applications depends on the table alone. Without it, operands that many
+    /// applications have are side by side, and pairs to which no third operand brings the first inputs are left out.
+    bool in_order = true;
+    std::size_t memory = 1'000'000'000;  // bytes of pairs, without the order
+  };
   /// Makes the plans that are needed, on several threads.
-  static Result<Level> of(TermTable& table, std::size_t cost, int threads);
+  static Result<Level> of(TermTable& table, std::size_t cost, const Options& options);
 
-  const std::vector<Piece>& pieces() const { return pieces_; }
-  std::size_t shared_pair_count() const { return shared_count_; }
-  /// How many applications there are.
+  /// All plans, in order of their first applications.
+  const std::vector<const Plan*>& plans() const { return plans_; }
+  /// About how many applications there are, at most.
   double size() const;
   /// How often it applies an operator of a piece.
   static double size(const Piece& piece);
+
+  /// Visits pieces side by side, once: visit(pieces, part of the whole that ends with them).
+  using Visit = std::function<Result<void>(const std::vector<Piece>& pieces, double part)>;
+  Result<void> for_each_batch(const TermTable& table, const Visit& visit);
 
  private:
   using ByType = std::vector<std::vector<ClassId>>;  // classes of one cost
@@ -71,25 +87,25 @@ class Level {
     Costs costs = {};
     std::vector<TermTable::PlanKey> keys;
   };
+  explicit Level(const Options& options) : options_(options) {}
   void list_classes(const TermTable& table, std::size_t cost);
   std::vector<Division> divisions(const TermTable& table, std::size_t cost) const;
   std::vector<TermTable::PlanKey> keys_of(const TermTable& table, std::uint32_t op,
                                           const Costs& costs) const;
-  struct SharedPairs;
-  static std::vector<TermTable::PlanKey> shared_keys(const TermTable& table,
-                                                     const SharedPairs& shared);
-  void add_shared(const TermTable& table, const SharedPairs& shared, int threads);
+  std::vector<TermTable::PlanKey> shared_keys(const TermTable& table) const;
+  void note_shared(const TermTable& table);
   void add_plan(const Plan& plan, const Costs& costs, bool commutative);
-  void add_chosen(const Plan& plan, std::vector<Operands> operands);
+  Result<void> visit_shared(const TermTable& table, const std::vector<ClassPair>& pairs,
+                            double part, const Visit& visit);
+  Result<void> visit_in_batches(const std::vector<Piece>& pieces, double first, double last,
+                                const Visit& visit) const;
 
+  Options options_;
   std::vector<std::unique_ptr<ByType>> by_cost_;
-  std::vector<std::unique_ptr<std::vector<Operands>>> chosen_;
   std::vector<Piece> pieces_;
-  std::size_t shared_count_ = 0;
+  std::optional<SharedPairs> shared_;
+  std::vector<const Plan*> plans_;
+  double size_ = 0;
 };
-
-/// Pairs of classes, ascending, with members that are computed by `cost` operators together but
-/// whose representatives need more.
-std::vector<std::pair<ClassId, ClassId>> shared_pairs(const TermTable& table, std::size_t cost);
 
 }  // namespace lemma::generator

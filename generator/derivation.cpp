@@ -43,7 +43,7 @@ class RuleMemory::Match {
     if (rule_.terms[goal.term].op == nothing) {
       done = next(at + 1);
     } else {
-      for (const TermNodeId member : table_.classes()[goal.id].members)
+      for (const TermNodeId member : table_.members(goal.id))
         if (is_reachable(goal.id, member) && try_node(at, goal, table_.nodes()[member])) {
           done = true;
           break;
@@ -173,7 +173,7 @@ bool RuleMemory::is_below(TermNodeId id, std::size_t cost) const {
 TermNode RuleMemory::built(const CandidateTerm& part, const std::vector<ClassId>& classes) const {
   TermNode node;
   node.op = part.op;
-  node.output = part.output;
+  node.output = static_cast<std::uint16_t>(part.output);
   for (std::size_t k = 0; k < most_operands && part.operands[k] != no_term; ++k)
     node.operands[k] = classes[part.operands[k]];
   node.operands = table_.normalized(node.op, node.operands);

@@ -1,28 +1,44 @@
 #pragma once
-// Running plans on many operands at once.
+// Elements of classes, and running plans on many operands at once.
 
 #include <cmath>
 #include <vector>
 
-#include "generator/applications.h"
+#include <absl/container/flat_hash_map.h>
+
 #include "generator/terms.h"
 
 namespace lemma::generator {
 
 /// The choice of contents for which what is divided by zero is undefined.
 inline constexpr std::size_t strict_choice = 2;
+/// Terms are equal where they are so in both kinds of arithmetic.
+inline Tape::Division division_of(std::size_t choice) {
+  return choice == strict_choice ? Tape::Division::undefined_by_zero : Tape::Division::ieee;
+}
 
-/// What the evaluator reads of a table.
-struct ClassValues {
-  const std::vector<double>* values = nullptr;
-  const std::vector<std::size_t>* offsets = nullptr;
-  const std::vector<double>* weights = nullptr;
+/// Elements of classes, which the table keeps or which are evaluated from representatives. One for each thread.
+class ClassEvaluator {
+ public:
+  explicit ClassEvaluator(const TermTable& table) : table_(table) {}
+
+  /// Writes the elements for one choice of the inputs.
+  void evaluate(ClassId id, std::size_t choice, double* to) { evaluate(id, choice, to, 0); }
+  /// The elements for all choices, until the next call.
+  const double* all_values(ClassId id);
+
+ private:
+  void evaluate(ClassId id, std::size_t choice, double* to, std::size_t depth);
+
+  const TermTable& table_;
+  std::vector<std::vector<double>> registers_;  // by depth
+  std::vector<double> all_;
 };
 
 /// Runs one plan on up to tape_lanes tuples of operands. One evaluator per thread.
 class LaneEvaluator {
  public:
-  explicit LaneEvaluator(const ClassValues& classes) : classes_(classes) {}
+  explicit LaneEvaluator(const TermTable& table) : table_(table), classes_(table) {}
 
   void start(const Plan& plan) {
     plan_ = &plan;
@@ -40,10 +56,7 @@ class LaneEvaluator {
 
   void run(std::size_t choice) {
     for (std::size_t k = 0; k < plan_->tape.operands.size(); ++k) gather(k, choice);
-    // Terms are equal where they are so in both kinds of arithmetic.
-    const bool is_strict = choice == strict_choice;
-    plan_->tape.run<double, tape_lanes>(
-        registers_.data(), is_strict ? Tape::Division::undefined_by_zero : Tape::Division::ieee);
+    plan_->tape.run<double, tape_lanes>(registers_.data(), division_of(choice));
   }
 
   /// Computes for each lane the functional of an output; of one that is undefined everywhere it is
@@ -54,7 +67,7 @@ class LaneEvaluator {
     for (std::size_t l = 0; l < tape_lanes; ++l) result[l] = 1;
     for (std::size_t e = 0; e < places.size(); ++e) {
       const double* x = registers_.data() + places[e] * tape_lanes;
-      const double weight = (*classes_.weights)[e];
+      const double weight = table_.weights()[e];
       for (std::size_t l = 0; l < tape_lanes; ++l) {
         const bool is_number = x[l] == x[l];
         const double value = is_number ? x[l] : 777.125;
@@ -77,12 +90,21 @@ class LaneEvaluator {
     double* to = registers_.data() + plan_->tape.operands[k] * tape_lanes;
     for (std::size_t l = 0; l < tape_lanes; ++l) {
       const ClassId id = operands_[l < count_ ? l : 0][k];
-      const double* from = classes_.values->data() + (*classes_.offsets)[id] + choice * size;
+      const double* kept = table_.values(id);
+      const double* from = kept != nullptr ? kept + choice * size : evaluated(id, choice, size);
       for (std::size_t e = 0; e < size; ++e) to[e * tape_lanes + l] = from[e];
     }
   }
+  const double* evaluated(ClassId id, std::size_t choice, std::size_t size);
 
-  ClassValues classes_;
+  /// Elements that were evaluated lately, for one choice of the inputs.
+  struct Evaluated {
+    absl::flat_hash_map<ClassId, std::size_t> starts;
+    std::vector<double> numbers;
+  };
+  const TermTable& table_;
+  ClassEvaluator classes_;
+  std::array<Evaluated, choice_count> evaluated_;
   const Plan* plan_ = nullptr;
   std::array<Operands, tape_lanes> operands_;
   std::size_t count_ = 0;

@@ -1,13 +1,14 @@
 #include "generator/generate.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "base/version.h"
 #include "generator/count.h"
+#include "generator/equal_groups.h"
 #include "generator/joiner.h"
 #include "generator/range_file.h"
 #include "system/parallel.h"
@@ -32,20 +33,18 @@ class Generator {
 
   Result<Generated> run() {
     LEMMA_RETURN_IF_ERROR(open_journals());
-    TermTable::Options options{options_.threads, options_.memory, options_.cancelled,
-                               options_.progress};
+    TermTable::Options options{options_.threads, options_.memory, options_.range_bytes,
+                               options_.cancelled, options_.progress};
     for (std::size_t cost = 1; cost < options_.most_operators; ++cost) {
       const auto first = static_cast<TermNodeId>(table_.nodes().size());
       LEMMA_RETURN_IF_ERROR(table_.add_level(cost, options));
       LEMMA_RETURN_IF_ERROR(join_level(first));
       LEMMA_RETURN_IF_ERROR(compose_outputs(first));
     }
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<EqualTerms> largest,
-                           table_.largest(options_.most_operators, options, ranges_));
-    LEMMA_RETURN_IF_ERROR(join_largest(largest));
-    LEMMA_RETURN_IF_ERROR(compose_largest(largest));
+    LEMMA_RETURN_IF_ERROR(join_largest(options));
     note_uses();
     generated_.report.terms = table_.statistics();
+    generated_.report.table_bytes = table_.bytes();
     generated_.report.graphs = count_graphs(table_, options_.most_operators);
     LEMMA_RETURN_IF_ERROR(joiner_.drop_derived());
     drop_compositions();
@@ -135,30 +134,38 @@ class Generator {
     return {};
   }
 
-  /// The classes that nodes from `first` on have joined, in order of their first new node.
-  Result<void> join_level(TermNodeId first) {
-    std::vector<Group> groups;
-    std::vector<char> seen(table_.classes().size());
-    for (TermNodeId id = first; id < table_.nodes().size(); ++id) {
-      const ClassId of = table_.nodes()[id].id;
-      if (seen[of] != 0) continue;
-      seen[of] = 1;
-      const TermClass& known = table_.classes()[of];
-      Group group;
-      group.type = known.type;
-      if (known.representative < first) group.known = of;
-      for (const TermNodeId member : known.members)
-        if (member >= first) group.terms.push_back(table_.nodes()[member]);
-      groups.push_back(std::move(group));
-    }
-    return joiner_.join_all(std::move(groups));
+  /// The new terms of a class, and the class if it has others.
+  Group group_of(ClassId id, TermNodeId first) const {
+    const TermClass& known = table_.classes()[id];
+    Group group;
+    group.type = known.type;
+    if (known.representative < first) group.known = id;
+    for (const TermNodeId member : table_.members(id))
+      if (member >= first) group.terms.push_back(table_.nodes()[member]);
+    return group;
   }
 
-  Result<void> join_largest(const std::vector<EqualTerms>& largest) {
-    std::vector<Group> groups;
-    for (const EqualTerms& equal : largest)
-      groups.push_back({equal.known, equal.type, equal.terms});
-    return joiner_.join_all(std::move(groups));
+  /// The classes that nodes from `first` on have joined, in order of their first new node.
+  Result<void> join_level(TermNodeId first) {
+    std::vector<ClassId> wanted;
+    std::vector<bool> seen(table_.classes().size());
+    for (TermNodeId id = first; id < table_.nodes().size(); ++id) {
+      const ClassId of = table_.nodes()[id].id;
+      if (seen[of]) continue;
+      seen[of] = true;
+      if (joiner_.is_wanted(group_of(of, first))) wanted.push_back(of);
+    }
+    return joiner_.join_all({wanted.size(), [&](std::size_t i) -> Result<Group> {
+                               return group_of(wanted[i], first);
+                             }});
+  }
+
+  Result<void> join_largest(const TermTable::Options& options) {
+    LEMMA_ASSIGN_OR_RETURN(const EqualGroups largest,
+                           table_.largest(options_.most_operators, options, ranges_));
+    LEMMA_RETURN_IF_ERROR(
+        joiner_.join_all({largest.size(), [&largest](std::size_t i) { return largest.group(i); }}));
+    return compose_largest(largest);
   }
 
   std::size_t outputs_of(std::uint32_t op) const { return set_.operators[op].pattern.left.size(); }
@@ -185,25 +192,40 @@ class Generator {
   }
 
   /// The same from the largest terms, of which only those are known that equal smaller ones.
-  Result<void> compose_largest(const std::vector<EqualTerms>& largest) {
-    std::map<std::pair<std::uint32_t, Operands>, std::map<std::uint32_t, ClassId>>
-        outputs_by_application;
-    for (const EqualTerms& group : largest) {
+  Result<void> compose_largest(const EqualGroups& largest) {
+    std::vector<TermNode> outputs;  // in the classes that are known
+    for (std::size_t i = 0; i < largest.size() && has_several_outputs(); ++i) {
+      LEMMA_ASSIGN_OR_RETURN(const Group group, largest.group(i));
       if (group.known == nothing) continue;
-      for (const TermNode& term : group.terms)
-        if (outputs_of(term.op) > 1)
-          outputs_by_application[{term.op, term.operands}][term.output] = group.known;
+      for (const TermNode& term : group.terms) {
+        if (outputs_of(term.op) < 2) continue;
+        outputs.push_back(term);
+        outputs.back().id = group.known;
+      }
     }
+    const auto place = [](const TermNode& node) {
+      return std::tie(node.op, node.operands, node.output);
+    };
+    std::sort(outputs.begin(), outputs.end(),
+              [&](const TermNode& a, const TermNode& b) { return place(a) < place(b); });
     std::vector<Composition> compositions;
-    for (const auto& [application, by_output] : outputs_by_application) {
+    for (std::size_t begin = 0, end = 0; begin < outputs.size(); begin = end) {
       TermNode node;
-      node.op = application.first;
-      node.operands = application.second;
+      node.op = outputs[begin].op;
+      node.operands = outputs[begin].operands;
       std::vector<ClassId> classes;
-      for (const auto& [output, id] : by_output) classes.push_back(id);
+      for (; end < outputs.size() && outputs[end].op == node.op &&
+             outputs[end].operands == node.operands;
+           ++end)
+        classes.push_back(outputs[end].id);
       add_composition(node, classes, compositions);
     }
     return compose(compositions);
+  }
+
+  bool has_several_outputs() const {
+    return std::any_of(set_.operators.begin(), set_.operators.end(),
+                       [](const SetOperator& op) { return op.pattern.left.size() > 1; });
   }
 
   void add_composition(TermNode node, const std::vector<ClassId>& classes,
@@ -213,7 +235,7 @@ class Generator {
     Composition composition;
     composition.classes = classes;
     for (std::uint32_t output = 0; output < classes.size(); ++output) {
-      node.output = output;
+      node.output = static_cast<std::uint16_t>(output);
       composition.outputs.push_back(node);
       composition.others.push_back(
           table_.nodes()[table_.classes()[classes[output]].representative]);
@@ -322,9 +344,6 @@ std::string candidates_text(const OperatorSet& set, const GenerateOptions& optio
 Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options) {
   GenerateOptions complete = options;
   complete.most_operators = limit_of_operators(set, options);
-  if (complete.most_operators > most_operators)
-    return bad_input(fmt::format("up to {} operators can be enumerated, not {}", most_operators,
-                                 complete.most_operators));
   return Generator(set, complete).run();
 }
 

@@ -20,9 +20,11 @@ namespace lemma::generator {
 struct GenerateOptions {
   std::size_t most_operators = 0;  // 0: what the set says
   int threads = 1;
-  /// Bytes of keys of the largest terms that are held at once. If there are more, they are divided by
-  /// their keys, and terms are evaluated once for each part.
+  /// Bytes that the process may take. What does not fit is evaluated again (elements of classes) or put into a file
+  /// without a name (keys and groups of the largest terms); an error says that nodes and classes do not fit.
   std::size_t memory = 4'000'000'000;
+  /// Bytes of the keys of the largest terms that are held at once; 0: a part of the memory.
+  std::size_t range_bytes = 0;
   /// The directory for what is done so far, from which a run that was interrupted goes on: what
   /// candidates became, groups of finished ranges of keys, groups that are joined. Empty: none.
   std::string work_directory;
@@ -47,6 +49,7 @@ struct OperatorUse {
 
 struct GenerateReport {
   TermStatistics terms;
+  std::size_t table_bytes = 0;        // of nodes, classes and what finds them
   std::uint64_t groups = 0;           // of equal terms
   std::uint64_t equal_terms = 0;      // in them
   std::uint64_t candidates = 0;       // written

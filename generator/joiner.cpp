@@ -15,7 +15,6 @@ constexpr std::size_t dropped_at_once = 128;  // the result depends on it
 
 }  // namespace
 
-/// Several terms, one of which uses the first ones of inputs that can be exchanged.
 bool Joiner::is_wanted(const Group& group) const {
   const auto is_first = [this](const TermNode& term) {
     return table_.uses_first_inputs(table_.inputs_of(term.operands));
@@ -24,19 +23,22 @@ bool Joiner::is_wanted(const Group& group) const {
          std::any_of(group.terms.begin(), group.terms.end(), is_first);
 }
 
-Result<void> Joiner::join_all(std::vector<Group> groups) {
-  std::erase_if(groups, [this](const Group& group) { return !is_wanted(group); });
+Result<void> Joiner::join_all(const GroupSource& groups) {
   memory_.prepare();
   LEMMA_ASSIGN_OR_RETURN(const std::size_t first, repeat(groups, phase_++));
-  const auto prepare_next = [&](std::size_t i) { return prepare(groups[first + i]); };
-  const auto join_next = [&](std::size_t i, Prepared prepared) -> Result<void> {
-    const std::size_t number = first + i;
-    join(groups[number], number, std::move(prepared));
-    journal_.finish(number + 1);
-    if ((number + 1) % told_at_once != 0 && number + 1 < groups.size()) return {};
-    return interrupt_("joining", number + 1, groups.size());
+  const auto prepare_next = [&](std::size_t i) -> Result<Prepared> {
+    LEMMA_ASSIGN_OR_RETURN(Group group, groups.group(first + i));
+    return prepare(std::move(group));
   };
-  LEMMA_RETURN_IF_ERROR(in_order(threads_, groups.size() - first,
+  const auto join_next = [&](std::size_t i, Result<Prepared> prepared) -> Result<void> {
+    const std::size_t number = first + i;
+    LEMMA_ASSIGN_OR_RETURN(Prepared next, std::move(prepared));
+    join(number, std::move(next));
+    journal_.finish(number + 1);
+    if ((number + 1) % told_at_once != 0 && number + 1 < groups.count) return {};
+    return interrupt_("joining", number + 1, groups.count);
+  };
+  LEMMA_RETURN_IF_ERROR(in_order(threads_, groups.count - first,
                                  static_cast<std::size_t>(threads_) * ahead_per_thread,
                                  prepare_next, join_next));
   journal_.flush();
@@ -44,35 +46,46 @@ Result<void> Joiner::join_all(std::vector<Group> groups) {
 }
 
 /// Does again what the journal says about the first groups; returns how many these are.
-Result<std::size_t> Joiner::repeat(const std::vector<Group>& groups, std::size_t phase) {
+Result<std::size_t> Joiner::repeat(const GroupSource& groups, std::size_t phase) {
   const JoinJournal::Finished finished = journal_.begin(phase);
   const std::vector<JoinJournal::Attempt>& attempts = finished.attempts;
-  const auto is_sound = [&](const JoinJournal::Attempt& attempt) {
-    if (attempt.group >= finished.groups) return false;
-    const Group& group = groups[attempt.group];
+  const auto damaged = [] {
+    return internal_error("the journal of joined groups is about other groups");
+  };
+  const auto is_sound = [&](const JoinJournal::Attempt& attempt, const Group& group) {
     return attempt.term < group.terms.size() && attempt.other < group.terms.size() + 1 &&
            (attempt.other < group.terms.size() || group.known != nothing);
   };
-  if (finished.groups > groups.size() || !std::all_of(attempts.begin(), attempts.end(), is_sound))
-    return internal_error("the journal of joined groups is about other groups");
-  for (std::size_t i = 0; i < finished.groups; ++i) count(groups[i]);
-  std::vector<Connection> written;  // in one group
-  const auto prepare_next = [&](std::size_t i) {
-    Candidate candidate =
-        candidate_of(groups[attempts[i].group], attempts[i].term, attempts[i].other);
-    if (threads_ > 1) (void)book_.make(candidate);
-    return candidate;
+  if (finished.groups > groups.count) return damaged();
+  for (std::size_t i = 0; i < finished.groups; ++i) {
+    LEMMA_ASSIGN_OR_RETURN(const Group group, groups.group(i));
+    count(group.terms.size());
+  }
+  struct Repeated {
+    Group group;
+    Candidate candidate;
   };
-  const auto add_next = [&](std::size_t i, Candidate candidate) -> Result<void> {
+  std::vector<Connection> written;  // in one group
+  const auto prepare_next = [&](std::size_t i) -> Result<Repeated> {
+    if (attempts[i].group >= finished.groups) return damaged();
+    Repeated result;
+    LEMMA_ASSIGN_OR_RETURN(result.group, groups.group(attempts[i].group));
+    if (!is_sound(attempts[i], result.group)) return damaged();
+    result.candidate = candidate_of(result.group, attempts[i].term, attempts[i].other);
+    if (threads_ > 1) (void)book_.make(result.candidate);
+    return result;
+  };
+  const auto add_next = [&](std::size_t i, Result<Repeated> repeated) -> Result<void> {
+    if (!repeated) return tl::unexpected<Error>(std::move(repeated.error()));
     const auto& [group, term, other] = attempts[i];
-    if (const auto rule = book_.add(std::move(candidate)))
+    if (const auto rule = book_.add(std::move(repeated->candidate)))
       written.push_back({groups_.size(), term, other, *rule});
     if (i + 1 == attempts.size() || attempts[i + 1].group != group) {
-      keep(groups[group], written);
+      keep(repeated->group, written);
       written.clear();
     }
     if ((i + 1) % told_at_once != 0) return {};
-    return interrupt_("joining", group, groups.size());
+    return interrupt_("joining", group, groups.count);
   };
   LEMMA_RETURN_IF_ERROR(in_order(threads_, attempts.size(),
                                  static_cast<std::size_t>(threads_) * ahead_per_thread,
@@ -80,15 +93,16 @@ Result<std::size_t> Joiner::repeat(const std::vector<Group>& groups, std::size_t
   return finished.groups;
 }
 
-Joiner::Prepared Joiner::prepare(const Group& group) const {
+Joiner::Prepared Joiner::prepare(Group group) const {
   Prepared result;
+  result.terms = group.terms.size();
   result.known_rules = memory_.size();
-  result.joining.emplace(group);
-  apply_rules(memory_, group, 0, *result.joining);
-  if (result.joining->is_one())
-    result.joining.reset();
-  else if (threads_ > 1)
-    make_ahead(group, *result.joining);
+  Joining joining(group);
+  apply_rules(memory_, group, 0, joining);
+  if (joining.is_one()) return result;
+  if (threads_ > 1) make_ahead(group, joining);
+  result.group.emplace(std::move(group));
+  result.joining.emplace(std::move(joining));
   return result;
 }
 
@@ -109,9 +123,10 @@ void Joiner::make_ahead(const Group& group, Joining joining) const {
                 [&](std::size_t rule) { apply_rules(own, group, rule, joining); });
 }
 
-void Joiner::join(const Group& group, std::size_t number, Prepared prepared) {
-  count(group);
+void Joiner::join(std::size_t number, Prepared prepared) {
+  count(prepared.terms);
   if (!prepared.joining) return;
+  const Group& group = *prepared.group;
   Joining& joining = *prepared.joining;
   apply_rules(memory_, group, prepared.known_rules, joining);
   const auto add = [&](std::size_t i, std::size_t other) {
@@ -122,9 +137,9 @@ void Joiner::join(const Group& group, std::size_t number, Prepared prepared) {
                       [&](std::size_t rule) { apply_rules(memory_, group, rule, joining); }));
 }
 
-void Joiner::count(const Group& group) {
+void Joiner::count(std::size_t terms) {
   ++report_.groups;
-  report_.equal_terms += group.terms.size();
+  report_.equal_terms += terms;
 }
 
 void Joiner::keep(const Group& group, const std::vector<Connection>& written) {

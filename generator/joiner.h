@@ -15,6 +15,12 @@ namespace lemma::generator {
 using Interrupt =
     std::function<Result<void>(std::string_view stage, std::size_t done, std::size_t all)>;
 
+/// Groups that are made when they are asked for, perhaps several times, by several threads.
+struct GroupSource {
+  std::size_t count = 0;
+  std::function<Result<Group>(std::size_t number)> group;
+};
+
 class Joiner {
  public:
   Joiner(const TermTable& table, RuleBook& book, GenerateReport& report, int threads,
@@ -34,7 +40,10 @@ class Joiner {
   /// Writes rules until the terms of each group are joined, one group after the other. What known
   /// rules say is found ahead by several threads, and rules that will probably be wanted are made;
   /// the result is the same without.
-  Result<void> join_all(std::vector<Group> groups);
+  Result<void> join_all(const GroupSource& groups);
+  /// Whether it has several terms, one of which uses the first ones of inputs that can be exchanged. Others are not to
+  /// be joined.
+  bool is_wanted(const Group& group) const;
 
   /// Drops rules that follow from others: the largest first, of those of one size the ones with the
   /// fewest inputs. What another one was dropped for stays.
@@ -49,20 +58,21 @@ class Joiner {
   };
   /// What is known of a group before its turn.
   struct Prepared {
-    std::optional<Joining> joining;  // nothing: all are joined
+    std::size_t terms = 0;
+    std::optional<Group> group;      // nothing: all are joined
+    std::optional<Joining> joining;  // the same
     std::size_t known_rules = 0;     // that were applied
   };
   using Way = std::optional<std::vector<std::size_t>>;
 
-  bool is_wanted(const Group& group) const;
-  Result<std::size_t> repeat(const std::vector<Group>& groups, std::size_t phase);
-  Prepared prepare(const Group& group) const;
+  Result<std::size_t> repeat(const GroupSource& groups, std::size_t phase);
+  Prepared prepare(Group group) const;
   void make_ahead(const Group& group, Joining joining) const;
-  void join(const Group& group, std::size_t number, Prepared prepared);
+  void join(std::size_t number, Prepared prepared);
   template <typename Add, typename Apply>
   std::vector<Connection> connect(const Group& group, Joining& joining, const Add& add,
                                   const Apply& apply) const;
-  void count(const Group& group);
+  void count(std::size_t terms);
   void keep(const Group& group, const std::vector<Connection>& written);
   void apply_rules(const RuleMemory& memory, const Group& group, std::size_t first_rule,
                    Joining& joining) const;

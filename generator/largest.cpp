@@ -2,42 +2,63 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
+#include <deque>
 
 #include <tbb/parallel_sort.h>
 
+#include "generator/equal_groups.h"
 #include "generator/range_file.h"
 #include "system/parallel.h"
+#include "system/process_memory.h"
 
 namespace lemma::generator {
 namespace {
 
 /// Entries that are compared by one thread at a time: about so many.
 constexpr std::size_t chunk_size = 2048;
+constexpr std::size_t piece_size = 4096;  // applications
+/// Parts of the memory for pairs that share operators, and for groups.
+constexpr std::size_t part_for_pairs = 16, part_for_groups = 16;
+
+/// A quarter of the memory; less if much of it is taken.
+std::size_t bytes_for_a_range(std::size_t memory) {
+  const std::size_t left = memory - std::min(memory, resident_bytes());
+  return std::max(memory / 64, std::min(memory / 4, left / 2));
+}
 
 }  // namespace
 
+std::optional<PackedGroup> packed_group(const std::uint64_t* words, std::size_t left) {
+  if (left < PackedGroup::head_size || words[2] > left - PackedGroup::head_size)
+    return std::nullopt;
+  return PackedGroup{static_cast<std::uint32_t>(words[0]),
+                     static_cast<ClassId>(words[1]),
+                     {words + PackedGroup::head_size, static_cast<std::size_t>(words[2])}};
+}
+
 Result<LargestTerms> LargestTerms::of(TermTable& table, std::size_t cost, const Options& options) {
-  LEMMA_ASSIGN_OR_RETURN(Level level, Level::of(table, cost, options.threads));
-  table.count_applications(level);
-  table.statistics_.pairs_shared += level.shared_pair_count();
+  Level::Options level_options;
+  level_options.threads = options.threads;
+  level_options.piece_size = piece_size;
+  level_options.in_order = false;
+  level_options.memory = options.memory / part_for_pairs;
+  LEMMA_ASSIGN_OR_RETURN(Level level, Level::of(table, cost, level_options));
   LargestTerms result(table, cost, options, std::move(level));
-  LEMMA_RETURN_IF_ERROR(result.packing_.check(table.classes_.size()));
+  LEMMA_RETURN_IF_ERROR(result.packing_.check());
   return result;
 }
 
-std::uint64_t LargestTerms::range_count() const {
-  const double bytes = level_.size() * sizeof(Entry);
-  return static_cast<std::uint64_t>(
-      std::clamp(std::ceil(bytes / static_cast<double>(options_.memory)), 1.0, 4096.0));
+std::size_t LargestTerms::range_count(std::size_t range_bytes) const {
+  const double bytes = level_->size() * sizeof(Entry);
+  return static_cast<std::size_t>(
+      std::clamp(std::ceil(bytes / static_cast<double>(range_bytes)), 1.0, 4096.0));
 }
 
 // ---- Entries ----------------------------------------------------------------------------------
 
-void LargestTerms::evaluate_piece(const Piece& piece, KeyRange range, std::vector<Entry>& entries,
+void LargestTerms::evaluate_piece(const Piece& piece, std::vector<Entry>& entries,
                                   std::uint64_t& counted) const {
-  LaneEvaluator evaluator(class_values());
+  LaneEvaluator evaluator(*table_);
   const auto wanted = [this, &piece](const Operands& operands) {
     return table_->uses_first_inputs(table_->inputs_of(operands)) &&
            table_->fits_weights(piece.plan->op, operands);
@@ -47,8 +68,8 @@ void LargestTerms::evaluate_piece(const Piece& piece, KeyRange range, std::vecto
     const TermTable::Key key = table_->key_of(type, functional);
     const bool is_close = key.neighbor != key.bucket;
     const std::uint64_t marked = packed | (is_close ? twin : 0);
-    if (range.contains(key.bucket)) entries.push_back({key.bucket, marked});
-    if (is_close && range.contains(key.neighbor)) entries.push_back({key.neighbor, marked});
+    entries.push_back({key.bucket, marked});
+    if (is_close) entries.push_back({key.neighbor, marked});
   };
   run_piece(piece, evaluator, wanted, [&](LaneEvaluator& lanes) {
     lanes.run(0);
@@ -63,30 +84,37 @@ void LargestTerms::evaluate_piece(const Piece& piece, KeyRange range, std::vecto
   });
 }
 
-Result<std::vector<Entry>> LargestTerms::entries(KeyRange range, std::uint64_t& counted) const {
-  std::vector<Entry> result;
+Result<Spill<Entry>> LargestTerms::entries(const std::vector<char>& wanted_ranges,
+                                           std::size_t bytes, std::uint64_t& counted) {
+  const std::size_t ranges = wanted_ranges.size();
+  // A vector that grows may take twice what is in it.
+  Spill<Entry> result(ranges, bytes / 2);
+  const auto add = [&](const Entry& entry) -> Result<void> {
+    const std::size_t range = range_of(entry.bucket, ranges);
+    return wanted_ranges[range] != 0 ? result.add(range, entry) : Result<void>();
+  };
   for (ClassId id = 0; id < table_->classes_.size(); ++id)
-    if (range.contains(table_->keys_[id])) result.push_back({table_->keys_[id], id});
-  counted = 0;
-  const std::vector<Piece>& pieces = level_.pieces();
-  for (std::size_t begin = 0; begin < pieces.size(); begin += pieces_at_once) {
-    const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
-    std::vector<std::vector<Entry>> piece_entries(end - begin);
-    std::vector<std::uint64_t> counts(end - begin);
-    parallel_for(piece_entries.size(), options_.threads, [&](std::size_t i) {
-      evaluate_piece(pieces[begin + i], range, piece_entries[i], counts[i]);
-    });
+    LEMMA_RETURN_IF_ERROR(add({table_->keys_[id], id}));
+  const auto visit = [&](const std::vector<Piece>& pieces, double part) -> Result<void> {
+    table_->count_applications(pieces);
+    std::vector<std::vector<Entry>> piece_entries(pieces.size());
+    std::vector<std::uint64_t> counts(pieces.size());
+    parallel_for(pieces.size(), options_.threads,
+                 [&](std::size_t i) { evaluate_piece(pieces[i], piece_entries[i], counts[i]); });
     for (std::size_t i = 0; i < piece_entries.size(); ++i) {
       counted += counts[i];
-      result.insert(result.end(), piece_entries[i].begin(), piece_entries[i].end());
+      for (const Entry& entry : piece_entries[i]) LEMMA_RETURN_IF_ERROR(add(entry));
       piece_entries[i] = {};
     }
     if (is_cancelled(options_)) return cancellation();
-    if (options_.progress)
-      options_.progress("largest terms",
-                        (static_cast<double>(range.number) +
-                         static_cast<double>(end) / static_cast<double>(pieces.size())) /
-                            static_cast<double>(range.count));
+    if (options_.progress) options_.progress("largest terms", part);
+    return {};
+  };
+  LEMMA_RETURN_IF_ERROR(level_->for_each_batch(*table_, visit));
+  level_.reset();
+  if (ranges > 1) {
+    LEMMA_RETURN_IF_ERROR(result.write());
+    result.release();
   }
   return result;
 }
@@ -94,7 +122,7 @@ Result<std::vector<Entry>> LargestTerms::entries(KeyRange range, std::uint64_t& 
 // ---- Groups -----------------------------------------------------------------------------------
 
 /// Divides the entries of some buckets into groups of equal value.
-class LargestTerms::BucketReader {
+class BucketReader {
  public:
   explicit BucketReader(const LargestTerms& largest) : largest_(largest), table_(*largest.table_) {}
 
@@ -126,7 +154,7 @@ class LargestTerms::BucketReader {
       if (Packing::is_class(entry->packed)) {
         const auto id = static_cast<ClassId>(entry->packed);
         member.type = table_.classes_[id].type;
-        member.values = table_.values(id);
+        member.values = values_of(id);
       } else {
         member.term = largest_.packing_.unpack(entry->packed);
         const auto& [plan, output, operands] = member.term;
@@ -139,6 +167,13 @@ class LargestTerms::BucketReader {
       members_.resize(first);
     else
       buckets_.emplace_back(first, members_.size());
+  }
+
+  const double* values_of(ClassId id) {
+    if (const double* kept = table_.values(id); kept != nullptr) return kept;
+    const std::size_t size = choice_count * table_.size_of(table_.classes_[id].type);
+    const double* values = classes_.all_values(id);
+    return class_values_.emplace_back(values, values + size).data();
   }
 
   /// All terms, those of one plan side by side.
@@ -184,34 +219,44 @@ class LargestTerms::BucketReader {
     return at + count * choice_count * size;
   }
 
+  /// Equal members.
+  struct Part {
+    const Member* first = nullptr;
+    ClassId known = nothing;
+    std::vector<std::uint64_t> terms;
+  };
+
   /// Each member is compared with the first one of each part of the bucket; classes come first.
   void divide(std::size_t first, std::size_t last) {
-    std::vector<std::pair<const Member*, PackedGroup>> parts;
+    std::vector<Part> parts;
     for (std::size_t i = first; i < last; ++i) {
       const Member& member = members_[i];
       const bool is_class = Packing::is_class(member.packed);
-      const auto is_equal = [&](const auto& part) {
+      const auto is_equal = [&](const Part& part) {
         return part.first->type == member.type &&
                equal_values(part.first->values, member.values,
                             choice_count * table_.size_of(member.type));
       };
       auto part = is_class ? parts.end() : std::find_if(parts.begin(), parts.end(), is_equal);
-      if (part == parts.end())
-        part = parts.insert(parts.end(), {&member, {member.type, nothing, {}}});
+      if (part == parts.end()) part = parts.insert(parts.end(), {&member, nothing, {}});
       if (is_class)
-        part->second.known = static_cast<ClassId>(member.packed);
+        part->known = static_cast<ClassId>(member.packed);
       else
-        part->second.terms.push_back(member.packed);
+        part->terms.push_back(member.packed);
     }
     found_.collisions += parts.size() - 1;
-    for (auto& [member, group] : parts)
-      if (group.terms.size() + (group.known == nothing ? 0 : 1) > 1)
-        found_.groups.push_back(std::move(group));
+    for (const Part& part : parts)
+      if (part.terms.size() + (part.known == nothing ? 0 : 1) > 1) {
+        found_.words.insert(found_.words.end(), {part.first->type, part.known, part.terms.size()});
+        found_.words.insert(found_.words.end(), part.terms.begin(), part.terms.end());
+      }
   }
 
   const LargestTerms& largest_;
   const TermTable& table_;
-  LaneEvaluator evaluator_{largest_.class_values()};
+  LaneEvaluator evaluator_{table_};
+  ClassEvaluator classes_{table_};
+  std::deque<std::vector<double>> class_values_;  // of classes whose elements are not kept
   std::vector<Member> members_;
   std::vector<std::pair<std::size_t, std::size_t>> buckets_;  // of members: first and last
   std::vector<double> values_;
@@ -237,9 +282,13 @@ Result<RangeGroups> LargestTerms::find_groups(std::vector<Entry> entries) const 
     if (is_cancelled(options_)) return cancellation();
   }
   RangeGroups result;
+  std::size_t words = 0;
+  for (const RangeGroups& part : chunk_groups) words += part.words.size();
+  result.words.reserve(words);
   for (RangeGroups& part : chunk_groups) {
     result.collisions += part.collisions;
-    std::move(part.groups.begin(), part.groups.end(), std::back_inserter(result.groups));
+    result.words.insert(result.words.end(), part.words.begin(), part.words.end());
+    part.words = {};
   }
   return result;
 }
@@ -248,88 +297,57 @@ TermNode LargestTerms::node_of(std::uint64_t packed) const {
   const Packing::Unpacked term = packing_.unpack(packed);
   TermNode node;
   node.op = term.plan->op;
-  node.output = term.output;
+  node.output = static_cast<std::uint16_t>(term.output);
   node.operands = term.operands;
-  node.cost = static_cast<std::uint8_t>(cost_);
+  node.cost = static_cast<std::uint16_t>(cost_);
   return node;
 }
 
-std::vector<EqualTerms> LargestTerms::united(std::vector<PackedGroup> groups) const {
-  // Groups are numbered; one that shares a term with others has the number of the first of them.
-  std::vector<std::size_t> numbers(groups.size());
-  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-  const auto number_of = [&numbers](std::size_t i) {
-    while (numbers[i] != i) i = numbers[i] = numbers[numbers[i]];
-    return i;
-  };
-  absl::flat_hash_map<std::uint64_t, std::size_t> twins;
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    for (const std::uint64_t term : groups[i].terms) {
-      if ((term & twin) == 0) continue;
-      const std::size_t a = number_of(twins.try_emplace(term, i).first->second), b = number_of(i);
-      numbers[std::max(a, b)] = std::min(a, b);
-    }
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    PackedGroup& to = groups[number_of(i)];
-    if (&to == &groups[i]) continue;
-    to.known = std::min(to.known, groups[i].known);
-    to.terms.insert(to.terms.end(), groups[i].terms.begin(), groups[i].terms.end());
-    groups[i] = {};
-  }
-  std::erase_if(groups, [](const PackedGroup& group) { return group.terms.empty(); });
-  for (PackedGroup& group : groups) {
-    for (std::uint64_t& term : group.terms) term &= ~twin;
-    std::sort(group.terms.begin(), group.terms.end());
-    group.terms.erase(std::unique(group.terms.begin(), group.terms.end()), group.terms.end());
-  }
-  std::sort(groups.begin(), groups.end(),
-            [](const PackedGroup& a, const PackedGroup& b) { return a.terms[0] < b.terms[0]; });
-  std::vector<EqualTerms> result;
-  for (PackedGroup& group : groups) {
-    EqualTerms& equal = result.emplace_back();
-    equal.known = group.known;
-    equal.type = group.type;
-    for (const std::uint64_t term : group.terms) equal.terms.push_back(node_of(term));
-    group = {};
-  }
-  return result;
-}
-
-Result<RangeGroups> LargestTerms::evaluate(KeyRange range) const {
-  std::uint64_t counted = 0;
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Entry> all, entries(range, counted));
-  LEMMA_ASSIGN_OR_RETURN(RangeGroups range_groups, find_groups(std::move(all)));
-  range_groups.evaluated = counted;
-  return range_groups;
-}
-
 bool LargestTerms::is_group(const PackedGroup& group) const {
-  const std::size_t classes = table_->classes_.size();
   return !group.terms.empty() && group.type < table_->types_.size() &&
-         (group.known == nothing || group.known < classes) &&
+         (group.known == nothing || group.known < table_->classes_.size()) &&
          std::all_of(group.terms.begin(), group.terms.end(),
-                     [&](std::uint64_t term) { return packing_.is_term(term, classes); });
+                     [&](std::uint64_t term) { return packing_.is_term(term); });
 }
 
-Result<std::vector<EqualTerms>> TermTable::largest(std::size_t cost, const Options& options,
-                                                   const RangeFiles& files) {
-  LEMMA_ASSIGN_OR_RETURN(const LargestTerms level, LargestTerms::of(*this, cost, options));
-  std::vector<PackedGroup> groups;
-  const std::uint64_t ranges = level.range_count();
-  for (std::uint64_t number = 0; number < ranges; ++number) {
-    std::optional<RangeGroups> range_groups = files.find({number, ranges}, level);
-    if (!range_groups) {
-      LEMMA_ASSIGN_OR_RETURN(range_groups, level.evaluate({number, ranges}));
-      LEMMA_RETURN_IF_ERROR(files.keep({number, ranges}, *range_groups));
-    }
-    if (number == 0) {
-      statistics_.evaluated += range_groups->evaluated;
-      statistics_.evaluated_by_cost[cost] += range_groups->evaluated;
-    }
-    statistics_.collisions += range_groups->collisions;
-    std::move(range_groups->groups.begin(), range_groups->groups.end(), std::back_inserter(groups));
+Result<EqualGroups> TermTable::largest(std::size_t cost, const Options& options,
+                                       const RangeFiles& files) {
+  LEMMA_ASSIGN_OR_RETURN(LargestTerms level, LargestTerms::of(*this, cost, options));
+  shrink_to(options.memory / 2);
+  const std::size_t range_bytes =
+      options.range_bytes > 0 ? options.range_bytes : bytes_for_a_range(options.memory);
+  const std::size_t ranges = level.range_count(range_bytes);
+  EqualGroups groups(options.memory / part_for_groups);
+  std::uint64_t evaluated = 0;
+  const auto add = [&](const RangeGroups& range_groups) {
+    evaluated = range_groups.evaluated;
+    statistics_.collisions += range_groups.collisions;
+    return groups.add(range_groups.words);
+  };
+  std::vector<char> is_wanted(ranges);
+  for (std::size_t number = 0; number < ranges; ++number) {
+    const std::optional<RangeGroups> known = files.find({number, ranges}, level);
+    if (!known) is_wanted[number] = 1;
+    if (known) LEMMA_RETURN_IF_ERROR(add(*known));
   }
-  return level.united(std::move(groups));
+  if (std::find(is_wanted.begin(), is_wanted.end(), 1) != is_wanted.end()) {
+    std::uint64_t counted = 0;
+    LEMMA_ASSIGN_OR_RETURN(Spill<Entry> entries, level.entries(is_wanted, range_bytes, counted));
+    for (std::size_t number = 0; number < ranges; ++number) {
+      if (is_wanted[number] == 0) continue;
+      LEMMA_ASSIGN_OR_RETURN(std::vector<Entry> own, entries.take(number));
+      LEMMA_ASSIGN_OR_RETURN(RangeGroups found, level.find_groups(std::move(own)));
+      found.evaluated = counted;
+      LEMMA_RETURN_IF_ERROR(files.keep({number, ranges}, found));
+      LEMMA_RETURN_IF_ERROR(add(found));
+    }
+  }
+  statistics_.evaluated += evaluated;
+  statistics_.evaluated_by_cost.resize(cost + 1);
+  statistics_.evaluated_by_cost[cost] += evaluated;
+  give_back_memory();
+  LEMMA_RETURN_IF_ERROR(groups.unite(std::move(level)));
+  return groups;
 }
 
 }  // namespace lemma::generator

@@ -1,16 +1,20 @@
 #pragma once
 // The largest terms, which are not kept: only groups of equal ones are.
 //
-// 1. The key of every term is evaluated: entries.
-// 2. Entries with the same key are compared: groups. Keys can be divided into ranges, and the
-//    groups of each range are found independently of the others.
+// 1. The key of every term is evaluated: entries. If they do not fit into memory, they are divided into ranges of keys,
+//    in a file.
+// 2. Entries with the same key are compared: groups. Those of each range are found independently of the others.
 // 3. A term whose key lies close to another bucket has two entries; the groups in which they are
 //    found are one.
 //
 // The result does not depend on how pieces and ranges were divided.
 
+#include <optional>
+#include <span>
+
 #include "generator/packing.h"
 #include "generator/pieces.h"
+#include "generator/spill.h"
 
 namespace lemma::generator {
 
@@ -25,68 +29,67 @@ struct Entry {
 
 /// One of several ranges of keys.
 struct KeyRange {
-  std::uint64_t number = 0, count = 1;
-  bool contains(std::uint64_t bucket) const {
-    return count == 1 || (bucket >> 32U) % count == number;
-  }
+  std::size_t number = 0, count = 1;
 };
-
-/// Terms of one value whose keys are in one bucket, and the class of smaller terms that have it.
-struct PackedGroup {
-  std::uint32_t type = 0;
-  ClassId known = nothing;
-  std::vector<std::uint64_t> terms;
-};
+inline std::size_t range_of(std::uint64_t bucket, std::size_t count) {
+  return count == 1 ? 0 : static_cast<std::size_t>((bucket >> 32U) % count);
+}
 
 /// What is found in a range of keys.
 struct RangeGroups {
-  std::vector<PackedGroup> groups;  // in order of keys
-  std::uint64_t evaluated = 0;      // terms of the level, whatever their keys
-  std::uint64_t collisions = 0;     // keys that were equal for different values
+  std::vector<std::uint64_t> words;  // of groups (PackedGroup), in order of keys
+  std::uint64_t evaluated = 0;       // terms of the level, whatever their keys
+  std::uint64_t collisions = 0;      // keys that were equal for different values
 };
+
+/// Terms of one value whose keys are in one bucket, and the class of smaller terms that have it. As words: type, class or
+/// nothing, number of terms, terms.
+struct PackedGroup {
+  std::uint32_t type = 0;
+  ClassId known = nothing;
+  std::span<const std::uint64_t> terms;
+  static constexpr std::size_t head_size = 3;
+  std::size_t size() const { return head_size + terms.size(); }
+};
+
+/// The group that begins there, of which so many words are left; nothing if it has more.
+std::optional<PackedGroup> packed_group(const std::uint64_t* words, std::size_t left);
 
 class LargestTerms {
  public:
   using Options = TermTable::Options;
   static Result<LargestTerms> of(TermTable& table, std::size_t cost, const Options& options);
 
-  /// How many ranges of keys there must be so that the entries of one fit into memory.
-  std::uint64_t range_count() const;
+  /// How many ranges there must be so that the entries of one have at most so many bytes.
+  std::size_t range_count(std::size_t range_bytes) const;
 
-  /// The entries of a range, in no particular order. `counted`: the number of terms that were
-  /// evaluated, whatever their keys.
-  Result<std::vector<Entry>> entries(KeyRange range, std::uint64_t& counted) const;
+  /// Evaluates all terms, once: the entries of the ranges that are wanted, of which at most so many bytes are held in
+  /// memory if there are several. `counted`: the number of terms.
+  Result<Spill<Entry>> entries(const std::vector<char>& wanted_ranges, std::size_t bytes,
+                               std::uint64_t& counted);
 
   /// The groups among the entries of a range.
   Result<RangeGroups> find_groups(std::vector<Entry> entries) const;
-  /// Entries and groups.
-  Result<RangeGroups> evaluate(KeyRange range) const;
   /// Whether there can be such a group.
   bool is_group(const PackedGroup& group) const;
-
-  /// The united terms in order of their smallest terms.
-  std::vector<EqualTerms> united(std::vector<PackedGroup> groups) const;
+  TermNode node_of(std::uint64_t packed) const;
 
  private:
-  class BucketReader;
+  friend class BucketReader;
   LargestTerms(TermTable& table, std::size_t cost, const Options& options, Level level)
       : table_(&table),
         cost_(cost),
         options_(options),
-        level_(std::move(level)),
-        packing_(level_) {}
-  void evaluate_piece(const Piece& piece, KeyRange range, std::vector<Entry>& entries,
+        packing_(table, level.plans()),
+        level_(std::move(level)) {}
+  void evaluate_piece(const Piece& piece, std::vector<Entry>& entries,
                       std::uint64_t& counted) const;
-  ClassValues class_values() const {
-    return {&table_->values_, &table_->offsets_, &table_->weights_};
-  }
-  TermNode node_of(std::uint64_t packed) const;
 
   TermTable* table_;
   std::size_t cost_;
   Options options_;
-  Level level_;
   Packing packing_;
+  std::optional<Level> level_;  // until it is evaluated
 };
 
 }  // namespace lemma::generator

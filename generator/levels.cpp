@@ -10,6 +10,9 @@
 namespace lemma::generator {
 namespace {
 
+constexpr std::size_t piece_size =
+    1024;  // applications, whose elements are held until they are added
+
 struct KeptTerm {
   Operands operands;
   std::uint32_t output = 0;
@@ -20,9 +23,9 @@ struct KeptTerms {
   std::vector<double> values;  // of the terms, one after the other
 };
 
-KeptTerms evaluate_to_keep(const Piece& piece, const TermTable& table, const ClassValues& classes) {
+KeptTerms evaluate_to_keep(const Piece& piece, const TermTable& table) {
   KeptTerms result;
-  LaneEvaluator evaluator(classes);
+  LaneEvaluator evaluator(table);
   const auto wanted = [&](const Operands& operands) {
     return table.fits_weights(piece.plan->op, operands);
   };
@@ -56,7 +59,12 @@ KeptTerms evaluate_to_keep(const Piece& piece, const TermTable& table, const Cla
 /// Adds evaluated terms to the table.
 class LevelBuilder {
  public:
-  LevelBuilder(TermTable& table, std::size_t cost) : table_(table), cost_(cost) {}
+  LevelBuilder(TermTable& table, std::size_t cost) : table_(table), cost_(cost) {
+    table_.level_begins_.resize(cost + 1, static_cast<TermNodeId>(table_.nodes_.size()));
+    while (table_.applications_by_cost_.size() <= cost)
+      table_.applications_by_cost_.emplace_back(table_.applications_by_cost_.size());
+    table_.statistics_.evaluated_by_cost.resize(cost + 1);
+  }
 
   void add(const Plan& plan, const KeptTerms& kept) {
     std::size_t at = 0;
@@ -70,46 +78,54 @@ class LevelBuilder {
       ++table_.statistics_.evaluated_by_cost[cost_];
       TermNode node;
       node.op = plan.op;
-      node.output = term.output;
+      node.output = static_cast<std::uint16_t>(term.output);
       node.operands = term.operands;
-      node.cost = static_cast<std::uint8_t>(cost_);
+      node.cost = static_cast<std::uint16_t>(cost_);
       set_applications(node);
       table_.insert(node, type, table_.key_of(type, term.functional), values);
     }
   }
 
  private:
+  using Numbers = std::vector<std::uint32_t>;
+
   /// The operators below: those of members that need `cost_` of them together with this one.
-  void set_applications(TermNode& node) {
-    const std::array<std::uint32_t, 4> key = {node.op, node.operands[0], node.operands[1],
-                                              node.operands[2]};
-    const auto number = static_cast<std::uint32_t>(table_.applications_.size());
-    const std::uint32_t own = table_.applications_.try_emplace(key, number).first->second;
-    node.applications.fill(nothing);
-    std::array<std::uint32_t, most_operators> all = node.applications;
-    (void)choose_members(node, 0, {}, own, all);
-    node.applications = all;
+  void set_applications(const TermNode& node) {
+    Numbers all;
+    (void)choose_members(node, 0, {}, number_of(node), all);
+    all.resize(cost_, nothing);
+    std::copy(all.begin(), all.end(), table_.applications_by_cost_[cost_].add().begin());
   }
 
-  bool choose_members(const TermNode& node, std::size_t operand, std::vector<std::uint32_t> below,
-                      std::uint32_t own, std::array<std::uint32_t, most_operators>& all) const {
+  /// Of the operator of a node: the number of its other outputs, or a new one, which is larger than those below.
+  std::uint32_t number_of(const TermNode& node) {
+    const std::size_t outputs = table_.set_.operators[node.op].pattern.left.size();
+    for (std::uint32_t output = 0; output < outputs; ++output)
+      if (const auto other = table_.find(node.op, output, node.operands)) {
+        const std::span<const std::uint32_t> numbers = table_.applications(*other);
+        const auto last = std::find(numbers.begin(), numbers.end(), nothing);
+        if (last != numbers.begin()) return *(last - 1);
+      }
+    return table_.application_count_++;
+  }
+
+  bool choose_members(const TermNode& node, std::size_t operand, const Numbers& below,
+                      std::uint32_t own, Numbers& all) const {
     if (operand < most_operands && node.operands[operand] != nothing) {
-      for (const TermNodeId id : table_.classes_[node.operands[operand]].members) {
-        const TermNode& member = table_.nodes_[id];
-        if (member.cost >= cost_) continue;
-        std::vector<std::uint32_t> more = below;
-        for (const std::uint32_t x : member.applications)
+      for (const TermNodeId id : table_.members(node.operands[operand])) {
+        if (table_.nodes_[id].cost >= cost_) continue;
+        Numbers more = below;
+        for (const std::uint32_t x : table_.applications(id))
           if (x != nothing && std::find(more.begin(), more.end(), x) == more.end())
             more.push_back(x);
-        if (more.size() < cost_ && choose_members(node, operand + 1, std::move(more), own, all))
-          return true;
+        if (more.size() < cost_ && choose_members(node, operand + 1, more, own, all)) return true;
       }
       return false;
     }
     if (below.size() + 1 > cost_) return false;
-    if (std::find(below.begin(), below.end(), own) == below.end()) below.push_back(own);
-    std::sort(below.begin(), below.end());
-    std::copy(below.begin(), below.end(), all.begin());
+    all = below;
+    if (std::find(all.begin(), all.end(), own) == all.end()) all.push_back(own);
+    std::sort(all.begin(), all.end());
     return true;
   }
 
@@ -118,27 +134,28 @@ class LevelBuilder {
 };
 
 Result<void> TermTable::add_level(std::size_t cost, const Options& options) {
-  LEMMA_ASSIGN_OR_RETURN(const Level level, Level::of(*this, cost, options.threads));
-  statistics_.pairs_shared += level.shared_pair_count();
-  count_applications(level);
+  Level::Options level_options;
+  level_options.threads = options.threads;
+  level_options.piece_size = piece_size;
+  LEMMA_ASSIGN_OR_RETURN(Level level, Level::of(*this, cost, level_options));
   LevelBuilder builder(*this, cost);
-  const std::vector<Piece>& pieces = level.pieces();
-  for (std::size_t begin = 0; begin < pieces.size(); begin += pieces_at_once) {
-    const std::size_t end = std::min(pieces.size(), begin + pieces_at_once);
-    const ClassValues classes{&values_, &offsets_, &weights_};
-    std::vector<KeptTerms> kept(end - begin);
-    parallel_for(kept.size(), options.threads, [&](std::size_t i) {
-      kept[i] = evaluate_to_keep(pieces[begin + i], *this, classes);
-    });
-    for (std::size_t i = begin; i < end; ++i) {
-      builder.add(*pieces[i].plan, kept[i - begin]);
-      kept[i - begin] = {};
+  const auto add = [&](const std::vector<Piece>& pieces, double part) -> Result<void> {
+    count_applications(pieces);
+    std::vector<KeptTerms> kept(pieces.size());
+    parallel_for(kept.size(), options.threads,
+                 [&](std::size_t i) { kept[i] = evaluate_to_keep(pieces[i], *this); });
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      builder.add(*pieces[i].plan, kept[i]);
+      kept[i] = {};
     }
+    // What follows needs some as well.
+    shrink_to(options.memory / 4 * 3);
+    LEMMA_RETURN_IF_ERROR(check_memory(options, cost));
     if (is_cancelled(options)) return cancellation();
-    if (options.progress)
-      options.progress("level", static_cast<double>(end) / static_cast<double>(pieces.size()));
-  }
-  return {};
+    if (options.progress) options.progress("level", part);
+    return {};
+  };
+  return level.for_each_batch(*this, add);
 }
 
 }  // namespace lemma::generator

@@ -6,9 +6,6 @@
 
 namespace lemma::generator {
 
-/// Between groups of so many, a run can be cancelled.
-inline constexpr std::size_t pieces_at_once = 64;
-
 inline bool is_cancelled(const TermTable::Options& options) {
   return options.cancelled && options.cancelled();
 }

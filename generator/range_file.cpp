@@ -12,58 +12,29 @@
 namespace lemma::generator {
 namespace {
 
-using Word = std::uint64_t;
-
-/// Numbers one after the other; once there are none left, it has failed.
-class WordReader {
- public:
-  explicit WordReader(std::string_view bytes) : bytes_(bytes) {}
-  Word next() {
-    Word word = 0;
-    failed_ = failed_ || bytes_.size() - at_ < sizeof(Word);
-    if (failed_) return 0;
-    std::memcpy(&word, bytes_.data() + at_, sizeof(Word));
-    at_ += sizeof(Word);
-    return word;
-  }
-  std::size_t left() const { return (bytes_.size() - at_) / sizeof(Word); }
-  bool failed() const { return failed_; }
-  bool is_done() const { return !failed_ && at_ == bytes_.size(); }
-
- private:
-  std::string_view bytes_;
-  std::size_t at_ = 0;
-  bool failed_ = false;
-};
+constexpr std::size_t head_size = 2;  // words before the groups
 
 }  // namespace
 
 std::string bytes_of(const RangeGroups& range_groups) {
-  std::vector<Word> words = {range_groups.evaluated, range_groups.collisions,
-                             range_groups.groups.size()};
-  for (const PackedGroup& group : range_groups.groups) {
-    words.insert(words.end(), {group.type, group.known, group.terms.size()});
-    words.insert(words.end(), group.terms.begin(), group.terms.end());
-  }
-  return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(Word)};
+  std::vector<std::uint64_t> words = {range_groups.evaluated, range_groups.collisions};
+  words.insert(words.end(), range_groups.words.begin(), range_groups.words.end());
+  return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t)};
 }
 
 std::optional<RangeGroups> parse_range(std::string_view bytes, const LargestTerms& level) {
-  WordReader words(bytes);
-  RangeGroups range_groups;
-  range_groups.evaluated = words.next();
-  range_groups.collisions = words.next();
-  const Word groups = words.next();
-  for (Word i = 0; i < groups && !words.failed(); ++i) {
-    PackedGroup& group = range_groups.groups.emplace_back();
-    group.type = static_cast<std::uint32_t>(words.next());
-    group.known = static_cast<ClassId>(words.next());
-    const Word count = words.next();
-    if (count > words.left()) return std::nullopt;
-    for (Word k = 0; k < count; ++k) group.terms.push_back(words.next());
-    if (!level.is_group(group)) return std::nullopt;
+  std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
+  if (words.size() < head_size || bytes.size() % sizeof(std::uint64_t) != 0) return std::nullopt;
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  for (std::size_t at = head_size; at < words.size();) {
+    const auto group = packed_group(words.data() + at, words.size() - at);
+    if (!group || !level.is_group(*group)) return std::nullopt;
+    at += group->size();
   }
-  if (!words.is_done()) return std::nullopt;
+  RangeGroups range_groups;
+  range_groups.evaluated = words[0];
+  range_groups.collisions = words[1];
+  range_groups.words.assign(words.begin() + head_size, words.end());
   return range_groups;
 }
 

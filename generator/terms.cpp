@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "generator/applications.h"
+#include "generator/evaluation.h"
 #include "interpreter/random.h"
 #include "system/parallel.h"
+#include "system/process_memory.h"
 
 namespace lemma::generator {
 namespace {
@@ -47,12 +49,18 @@ bool equal_values(const double* a, const double* b, std::size_t count) {
   return true;
 }
 
-TermTable::TermTable(const OperatorSet& set, std::uint64_t seed) : set_(set) {
+TermTable::TermTable(const OperatorSet& set, std::uint64_t seed)
+    : set_(set),
+      buckets_(keys_),
+      interned_(nodes_),
+      evaluator_(std::make_unique<ClassEvaluator>(*this)) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(set.largest_value); ++i)
     weights_.push_back(
         1 + static_cast<double>(interpreter::random_word(seed, 1U << 20U, i) >> 11U) * 0x1p-53);
   add_inputs(seed);
 }
+
+TermTable::~TermTable() = default;
 
 /// Inputs that can be exchanged get neighboring bits.
 void TermTable::number_inputs() {
@@ -119,12 +127,10 @@ TermTable::Key TermTable::key_of(std::uint32_t type, double functional) const {
 }
 
 ClassId TermTable::find_equal(const Key& key, std::uint32_t type, const double* values) const {
+  const std::size_t count = choices * sizes_[type];
   for (const std::uint64_t bucket : {key.bucket, key.neighbor}) {
-    const auto entry = buckets_.find(bucket);
-    ClassId id = entry == buckets_.end() ? nothing : entry->second;
-    for (; id != nothing; id = next_[id])
-      if (classes_[id].type == type &&
-          equal_values(this->values(id), values, choices * sizes_[type]))
+    for (ClassId id = buckets_.find(bucket); id != nothing; id = next_[id])
+      if (classes_[id].type == type && equal_values(evaluator_->all_values(id), values, count))
         return id;
     if (key.neighbor == key.bucket) break;
   }
@@ -137,31 +143,63 @@ ClassId TermTable::insert(TermNode node, std::uint32_t type, const Key& key, con
   const ClassId id = known != nothing ? known : static_cast<ClassId>(classes_.size());
   node.id = id;
   nodes_.push_back(node);
-  if (node.op != nothing)
-    interned_[{node.op, node.output, node.operands[0], node.operands[1], node.operands[2]}] =
-        node_id;
+  next_member_.push_back(nothing);
+  if (node.op != nothing) interned_.add(node_id);
   if (known != nothing) {
-    classes_[id].members.push_back(node_id);
+    next_member_[classes_[id].last] = node_id;
+    classes_[id].last = node_id;
     return id;
   }
   const std::uint64_t inputs = node.op == nothing
                                    ? std::uint64_t{1} << input_bits_[node.operands[0]]
                                    : inputs_of(node.operands);
-  classes_.push_back({type, node_id, node.cost, inputs, {node_id}});
-  offsets_.push_back(values_.size());
-  values_.insert(values_.end(), values, values + choices * sizes_[type]);
-  const auto [bucket, is_new] = buckets_.try_emplace(key.bucket, id);
-  next_.push_back(is_new ? nothing : bucket->second);
-  bucket->second = id;
+  classes_.push_back({type, node_id, node_id, node.cost, inputs});
+  const std::size_t count = choices * sizes_[type];
+  if (double* kept = values_.add(count); kept != nullptr) std::copy(values, values + count, kept);
   keys_.push_back(key.bucket);
+  next_.push_back(buckets_.replace(id, key.bucket));
   ++statistics_.classes;
   return id;
+}
+
+std::span<const std::uint32_t> TermTable::applications(TermNodeId id) const {
+  const std::size_t cost = nodes_[id].cost;
+  if (cost == 0) return {};
+  return applications_by_cost_[cost][id - level_begins_[cost]];
+}
+
+std::size_t TermTable::bytes() const {
+  std::size_t result = nodes_.bytes() + next_member_.bytes() + classes_.bytes() + keys_.bytes() +
+                       next_.bytes() + buckets_.bytes() + interned_.bytes();
+  for (const Rows<std::uint32_t>& rows : applications_by_cost_) result += rows.bytes();
+  return result;
+}
+
+void TermTable::shrink_to(std::size_t bytes) {
+  if (!values_.can_shrink() || resident_bytes() <= bytes) return;
+  give_back_memory();
+  const std::size_t resident = resident_bytes(), held = values_.bytes();
+  if (resident <= bytes) return;
+  values_.shrink_to(held - std::min(held, resident - bytes));
+  give_back_memory();
+}
+
+Result<void> TermTable::check_memory(const Options& options, std::size_t cost) const {
+  if (options.memory == 0 || resident_bytes() <= options.memory) return {};
+  give_back_memory();
+  if (resident_bytes() <= options.memory) return {};
+  return bad_input(
+      fmt::format("the terms of {} operators do not fit into the {} MB of the memory limit: {} "
+                  "terms of up to {} "
+                  "operators take {} MB",
+                  cost, options.memory / 1'000'000, nodes_.size(), cost, bytes() / 1'000'000));
 }
 
 std::vector<char> TermTable::agreement(ClassId a, ClassId b) const {
   const std::size_t size = sizes_[classes_[a].type];
   std::vector<char> result(size, 1);
-  const double *x = values(a), *y = values(b);
+  ClassEvaluator first(*this), second(*this);
+  const double *x = first.all_values(a), *y = second.all_values(b);
   for (std::size_t i = 0; i < choices * size; ++i)
     if (!are_close(x[i], y[i])) result[i % size] = 0;
   return result;
@@ -187,10 +225,7 @@ Operands TermTable::normalized(std::uint32_t op, Operands operands) const {
 
 std::optional<TermNodeId> TermTable::find(std::uint32_t op, std::uint32_t output,
                                           Operands operands) const {
-  operands = normalized(op, operands);
-  const auto entry = interned_.find({op, output, operands[0], operands[1], operands[2]});
-  if (entry == interned_.end()) return std::nullopt;
-  return entry->second;
+  return interned_.find(op, output, normalized(op, operands));
 }
 
 // ---- Plans ------------------------------------------------------------------------------------
@@ -277,11 +312,18 @@ Result<void> TermTable::make_plans(const std::vector<PlanKey>& keys, int threads
   return {};
 }
 
+const Plan& TermTable::plan_of(const TermNode& node) const {
+  PlanKey key = {node.op, nothing, nothing, nothing};
+  for (std::size_t i = 0; i < most_operands && node.operands[i] != nothing; ++i)
+    key[1 + i] = classes_[node.operands[i]].type;
+  return *plans_.at(key);
+}
+
 // ---- What is applied ----------------------------------------------------------------------------
 
-void TermTable::count_applications(const Level& level) {
+void TermTable::count_applications(const std::vector<Piece>& pieces) {
   statistics_.applications.resize(set_.operators.size());
-  for (const Piece& piece : level.pieces())
+  for (const Piece& piece : pieces)
     statistics_.applications[piece.plan->op] += static_cast<std::uint64_t>(Level::size(piece));
 }
 
@@ -297,9 +339,10 @@ bool TermTable::is_taken(std::size_t input) const {
 }
 
 std::uint64_t TermTable::classes_of(std::uint32_t op) const {
-  return static_cast<std::uint64_t>(
-      std::count_if(classes_.begin(), classes_.end(),
-                    [&](const TermClass& known) { return nodes_[known.representative].op == op; }));
+  std::uint64_t result = 0;
+  for (const TermClass& known : classes_)
+    if (nodes_[known.representative].op == op) ++result;
+  return result;
 }
 
 }  // namespace lemma::generator

@@ -36,36 +36,12 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include "generator/class_values.h"
 #include "generator/operator_set.h"
 #include "generator/tape.h"
+#include "generator/term_index.h"
 
 namespace lemma::generator {
-
-using ClassId = std::uint32_t;
-using TermNodeId = std::uint32_t;
-inline constexpr std::uint32_t nothing = 0xffffffffU;
-inline constexpr std::size_t most_operators = 4;
-using Operands = std::array<ClassId, most_operands>;  // nothing where there are fewer
-
-/// One output of one operator of the set, applied to classes. `op` is nothing for an input.
-struct TermNode {
-  std::uint32_t op = nothing;  // operator of the set
-  std::uint32_t output = 0;
-  Operands operands = {nothing, nothing, nothing};
-  ClassId id = nothing;  // the class that it is in
-  std::uint8_t cost = 0;
-  /// Numbers of the operators that compute it, ascending, then nothing. Outputs of one operator
-  /// have one number.
-  std::array<std::uint32_t, most_operators> applications = {nothing, nothing, nothing, nothing};
-};
-
-struct TermClass {
-  std::uint32_t type = 0;
-  TermNodeId representative = 0;
-  std::uint8_t cost = 0;
-  std::uint64_t inputs = 0;         // of the representative, a bit each
-  std::vector<TermNodeId> members;  // all nodes, the representative first
-};
 
 /// An operator applied to operands of given types.
 struct Plan {
@@ -76,23 +52,17 @@ struct Plan {
 };
 
 struct TermStatistics {
-  std::uint64_t evaluated = 0;     // terms
-  std::uint64_t classes = 0;       // of values, those of the largest terms with a partner only
-  std::uint64_t collisions = 0;    // keys that were equal for different values
-  std::uint64_t pairs_shared = 0;  // classes with members that have operators in common
-  std::array<std::uint64_t, most_operators + 1> evaluated_by_cost = {};
+  std::uint64_t evaluated = 0;   // terms
+  std::uint64_t classes = 0;     // of values, those of the largest terms with a partner only
+  std::uint64_t collisions = 0;  // keys that were equal for different values
+  std::vector<std::uint64_t> evaluated_by_cost;
   std::vector<std::uint64_t> applications;  // by operator of the set
 };
 
-/// The largest terms are not kept; only groups of equal ones are.
-struct EqualTerms {
-  ClassId known = nothing;  // class of smaller terms with this value, if there is one
-  std::uint32_t type = 0;
-  std::vector<TermNode> terms;  // not kept
-};
-
-class Level;       // applications.h
-class RangeFiles;  // range_file.h
+class ClassEvaluator;  // evaluation.h
+class EqualGroups;     // equal_groups.h
+struct Piece;          // applications.h
+class RangeFiles;      // range_file.h
 
 /// Whether values are equal up to rounding.
 bool equal_values(const double* a, const double* b, std::size_t count);
@@ -102,16 +72,25 @@ inline constexpr std::size_t choice_count = 6;
 class TermTable {
  public:
   TermTable(const OperatorSet& set, std::uint64_t seed);
+  TermTable(const TermTable&) = delete;
+  TermTable& operator=(const TermTable&) = delete;
+  ~TermTable();
 
   const OperatorSet& set() const { return set_; }
-  const std::vector<TermNode>& nodes() const { return nodes_; }
-  const std::vector<TermClass>& classes() const { return classes_; }
+  const Blocks<TermNode>& nodes() const { return nodes_; }
+  const Blocks<TermClass>& classes() const { return classes_; }
+  /// The nodes of a class, in the order in which they were added.
+  MemberRange members(ClassId id) const { return {next_member_, classes_[id].representative}; }
+  /// Numbers of the operators that compute a node, ascending: at most as many as its cost, then nothing. Outputs
+  /// of one operator have one number.
+  std::span<const std::uint32_t> applications(TermNodeId id) const;
   const std::vector<std::vector<std::int64_t>>& types() const { return types_; }
   const TermStatistics& statistics() const { return statistics_; }
 
   struct Options {
     int threads = 1;
-    std::size_t memory = 4'000'000'000;  // bytes of keys of the largest terms
+    std::size_t memory = 4'000'000'000;  // bytes that the process may take
+    std::size_t range_bytes = 0;         // of the keys of one range; 0: a part of the memory
     std::function<bool()> cancelled;
     std::function<void(std::string_view stage, double fraction)> progress;
   };
@@ -120,8 +99,7 @@ class TermTable {
   Result<void> add_level(std::size_t cost, const Options& options);
   /// Evaluates the terms of this cost without keeping them: the groups of equal ones, in order of
   /// their smallest term (generator/largest.h). Ranges of keys that are finished are kept in files.
-  Result<std::vector<EqualTerms>> largest(std::size_t cost, const Options& options,
-                                          const RangeFiles& files);
+  Result<EqualGroups> largest(std::size_t cost, const Options& options, const RangeFiles& files);
 
   template <typename Visit>
   void for_each_plan(const Visit& visit) const {
@@ -167,15 +145,26 @@ class TermTable {
   /// the keys.
   Result<void> make_plans(const std::vector<PlanKey>& keys, int threads);
   /// Notes which operators a level applies, and how often.
-  void count_applications(const Level& level);
+  void count_applications(const std::vector<Piece>& pieces);
   /// Whether some operator applies to values of this shape where it may take this input.
   bool is_taken(std::size_t input) const;
   /// Classes whose smallest term this operator makes.
   std::uint64_t classes_of(std::uint32_t op) const;
   /// A plan that was made; null if the operator does not apply to these types.
   const Plan* plan(const PlanKey& key) const { return plans_.at(key).get(); }
+  const Plan& plan_of(const TermNode& node) const;
+
+  /// Elements of a class for each choice of the inputs, one choice after the other; null if they are not kept
+  /// (ClassEvaluator evaluates them).
+  const double* values(ClassId id) const { return values_.find(id); }
+  std::size_t size_of(std::uint32_t type) const { return sizes_[type]; }
+  /// Of the functional, by element.
+  const std::vector<double>& weights() const { return weights_; }
+  /// Bytes of nodes, classes and what finds them, without elements and plans.
+  std::size_t bytes() const;
 
  private:
+  friend class BucketReader;
   friend class LargestTerms;
   friend class LevelBuilder;
   struct Key {
@@ -189,23 +178,28 @@ class TermTable {
   struct PlanDraft;
   Result<std::optional<PlanDraft>> draft_plan(const PlanKey& key) const;
   ClassId find_equal(const Key& key, std::uint32_t type, const double* values) const;
+  /// Forgets elements of classes until this process takes at most so many bytes.
+  void shrink_to(std::size_t bytes);
+  /// An error if this process takes more than it may.
+  Result<void> check_memory(const Options& options, std::size_t cost) const;
   ClassId insert(TermNode node, std::uint32_t type, const Key& key, const double* values);
   Key key_of(std::uint32_t type, double functional) const;
-  const double* values(ClassId id) const { return values_.data() + offsets_[id]; }
-  std::size_t size_of(std::uint32_t type) const { return sizes_[type]; }
 
   const OperatorSet& set_;
   std::vector<std::vector<std::int64_t>> types_;
   std::vector<std::size_t> sizes_;
-  std::vector<TermNode> nodes_;
-  std::vector<TermClass> classes_;
-  std::vector<double> values_;        // of classes: elements for each choice of the inputs
-  std::vector<std::size_t> offsets_;  // by class
-  std::vector<std::uint64_t> keys_;   // by class
-  std::vector<ClassId> next_;         // by class: the next one in its bucket
-  absl::flat_hash_map<std::uint64_t, ClassId> buckets_;
-  absl::flat_hash_map<std::array<std::uint32_t, 5>, TermNodeId> interned_;
-  absl::flat_hash_map<std::array<std::uint32_t, 4>, std::uint32_t> applications_;
+  Blocks<TermNode> nodes_;
+  Blocks<TermNodeId> next_member_;        // by node: the next one of its class
+  std::vector<TermNodeId> level_begins_;  // by cost: its first node
+  std::vector<Rows<std::uint32_t>> applications_by_cost_;
+  std::uint32_t application_count_ = 0;
+  Blocks<TermClass> classes_;
+  Blocks<std::uint64_t> keys_;  // by class
+  Blocks<ClassId> next_;        // by class: the next one in its bucket
+  ClassValues values_;
+  BucketIndex buckets_;
+  NodeIndex interned_;
+  std::unique_ptr<ClassEvaluator> evaluator_;
   absl::flat_hash_map<PlanKey, std::unique_ptr<Plan>> plans_;
   std::vector<unsigned> input_bits_;                       // by input
   std::vector<std::pair<unsigned, std::uint64_t>> alike_;  // bits of inputs of one shape

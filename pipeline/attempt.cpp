@@ -3,6 +3,8 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -62,7 +64,10 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
 }
 
 Result<SearchResult> search(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
-  const std::vector<Substitution> wanted = chosen_rules(setup.job.rules, setup.job.options, worst);
+  std::vector<Substitution> wanted = chosen_rules(setup.job.rules, setup.job.options, worst);
+  std::erase_if(wanted, [&setup](const Substitution& rule) {
+    return setup.rules_left_out.contains(rule.name);
+  });
   LEMMA_ASSIGN_OR_RETURN(const Graph searched, with_numbers_as_operators(setup.job.model.graph));
   return optimize(searched, wanted, setup.costs.get(), search_options(setup, worst, keeps_small));
 }
@@ -212,6 +217,19 @@ std::optional<AttemptSetup> without_disputed_constants(const AttemptSetup& setup
   return result.left_computed.empty() ? std::nullopt : std::optional(std::move(result));
 }
 
+/// The rules that a result used, those of the worst class first.
+std::vector<std::string> suspects(const RuleDatabase& rules, const Attempt& refused) {
+  std::map<std::string, RoundingClass, std::less<>> classes;
+  for (std::size_t i = 0; i < rules.substitutions().size(); ++i)
+    classes[rules.substitutions()[i].name] = rules.rounding()[i];
+  std::vector<std::string> result;
+  for (const auto& used : refused.figures.rules_used)
+    if (classes.contains(used.name)) result.push_back(used.name);
+  std::ranges::stable_sort(result, std::ranges::greater(),
+                           [&classes](const std::string& rule) { return classes.at(rule); });
+  return result;
+}
+
 }  // namespace
 
 Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
@@ -219,6 +237,23 @@ Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool kee
   if (first.outcome != Outcome::refused) return first;
   const auto undisputed = without_disputed_constants(setup, first);
   return undisputed ? attempt_once(*undisputed, worst, keeps_small) : std::move(first);
+}
+
+Result<std::optional<Attempt>> attempt_without_a_rule(const AttemptSetup& setup,
+                                                      RoundingClass worst, bool keeps_small,
+                                                      const Attempt& refused) {
+  constexpr std::size_t most_searches = 4;
+  const double seconds = refused.figures.seconds + refused.check.seconds;
+  std::size_t searches = 0;
+  for (const std::string& rule : suspects(setup.job.rules, refused)) {
+    if (++searches > most_searches || setup.deadline.remaining() < seconds) break;
+    AttemptSetup without = setup;
+    without.rules_left_out.insert(rule);
+    setup.job.stage("searching without " + rule);
+    LEMMA_ASSIGN_OR_RETURN(Attempt tried, attempt(without, worst, keeps_small));
+    if (tried.outcome == Outcome::passed) return std::optional(std::move(tried));
+  }
+  return std::optional<Attempt>();
 }
 
 }  // namespace lemma

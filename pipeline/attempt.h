@@ -2,6 +2,7 @@
 // One search with rules up to a class, and what becomes of its result.
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -28,6 +29,8 @@ struct AttemptSetup {
   bool is_judged_by_time = true;
   /// Operators whose constants stay computed (FoldOptions::left_computed).
   std::set<std::string> left_computed = {};
+  /// Rules that are not used: a result that they made was refused.
+  std::set<std::string> rules_left_out = {};
 };
 
 struct Attempt {
@@ -52,5 +55,11 @@ struct Attempt {
 /// `worst`: the class of the rules. `keeps_small`: the search does nothing that makes a file larger than it may be.
 /// An error: what was asked for cannot be done, or nothing can be written.
 Result<Attempt> attempt(const AttemptSetup& setup, RoundingClass worst, bool keeps_small);
+
+/// After a refused one: searches without one of the rules that it used, those of the worst class first, until a result
+/// passes. Nothing: none does within the time that is left, or within four searches.
+Result<std::optional<Attempt>> attempt_without_a_rule(const AttemptSetup& setup,
+                                                      RoundingClass worst, bool keeps_small,
+                                                      const Attempt& refused);
 
 }  // namespace lemma

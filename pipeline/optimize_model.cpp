@@ -92,8 +92,8 @@ struct Improvement {
   std::string sizes;  // of the inputs on which models were run
 };
 
-/// Attempts to optimize with rules of the wanted class, then with those that keep every bit, until a result
-/// passes or none is better.
+/// Attempts to optimize with rules of the wanted class, then without one of those that made a refused result, then with
+/// those that keep every bit, until a result passes or none is better.
 Result<void> attempt_classes(const AttemptSetup& setup, bool keeps_small,
                              Improvement& improvement) {
   const RoundingClass wanted = setup.job.options.rules.rounding_class;
@@ -104,9 +104,18 @@ Result<void> attempt_classes(const AttemptSetup& setup, bool keeps_small,
     improvement.search_seconds += tried.figures.seconds;
     improvement.check_seconds += tried.check.seconds;
     const Attempt::Outcome outcome = tried.outcome;
-    if (outcome == Attempt::Outcome::refused)
+    if (outcome == Attempt::Outcome::refused) {
       improvement.warning =
           fmt::format("a result of rules up to {} was refused: {}", name(classes[i]), tried.reason);
+      LEMMA_ASSIGN_OR_RETURN(std::optional<Attempt> fewer,
+                             attempt_without_a_rule(setup, classes[i], keeps_small, tried));
+      if (fewer) {
+        improvement.search_seconds += fewer->figures.seconds;
+        improvement.check_seconds += fewer->check.seconds;
+        improvement.last = std::move(*fewer);
+        return {};
+      }
+    }
     if (outcome == Attempt::Outcome::too_large && !keeps_small)
       improvement.too_large =
           fmt::format("a graph that is predicted to take {:.4g} us is not written: {}",

@@ -343,8 +343,10 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
                  const std::vector<Buffer>& buffers, const VirtualDevice& device,
                  const KernelTimes* times) {
   const LoweredOutput& nest = op.body.phases.back().nest;
-  const auto line = static_cast<std::int64_t>(
-      std::max<std::uint64_t>(1, buffer_alignment / byte_size(nest.type)));
+  // Tiles have no cache lines that several of them write: there it is what one instruction loads.
+  constexpr std::uint64_t bytes_of_a_load = 16;
+  const auto line = static_cast<std::int64_t>(std::max<std::uint64_t>(
+      1, (device.exchange ? bytes_of_a_load : buffer_alignment) / byte_size(nest.type)));
   Axes axes{grid, std::vector<bool>(grid.size(), false), line};
   if (!op.is_stitched()) axes = axes_of(nest, line, !device.multiprocessor);
   const TaskModel model(op, buffers, device, {axes.extents, axes.extents});

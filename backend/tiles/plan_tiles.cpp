@@ -62,6 +62,38 @@ struct Owned {
   std::uint32_t step = 0;
 };
 
+using RunsOfBuffers = std::map<BufferNumber, std::vector<ElementRun>>;
+
+/// What a tile receives of a buffer before the tasks of a superstep. No two of its runs meet.
+struct Arrival {
+  BlockNumber block = 0;
+  std::map<std::int64_t, std::int64_t> runs;  // ends by first elements
+
+  /// How many elements of a run are not received yet.
+  std::int64_t lacks(const ElementRun& run) const {
+    std::int64_t lacking = run.end - run.first;
+    auto at = runs.upper_bound(run.first);
+    if (at != runs.begin()) --at;
+    for (; at != runs.end() && at->first < run.end; ++at)
+      lacking -=
+          std::max<std::int64_t>(0, std::min(run.end, at->second) - std::max(run.first, at->first));
+    return lacking;
+  }
+
+  void add(ElementRun run) {
+    auto at = runs.upper_bound(run.first);
+    if (at != runs.begin() && std::prev(at)->second >= run.first) --at;
+    while (at != runs.end() && at->first <= run.end) {
+      run = {std::min(run.first, at->first), std::max(run.end, at->second)};
+      at = runs.erase(at);
+    }
+    runs.emplace(run.first, run.end);
+  }
+};
+
+/// Tasks of one superstep receive together at most this part of a tile's memory: the rest is for weights and results.
+constexpr std::uint64_t received_part = 4;
+
 class TilePlanner {
  public:
   TilePlanner(OperatorGraph graph, const VirtualDevice& device, const TileOptions& options)
@@ -107,36 +139,57 @@ class TilePlanner {
   }
 
   void plan_task(const Task& task, UnitNumber tile, const TaskAccess& access, std::uint32_t step) {
-    std::map<BufferNumber, std::vector<ElementRun>> reads;
-    for (const Region& read : access.reads)
-      for (const ElementRun& run : runs_of(read, most_runs)) reads[read.buffer].push_back(run);
-    for (auto& [number, runs] : reads) {
-      unite(runs);
+    RunsOfBuffers missing;
+    std::set<BlockNumber> blocks;
+    for (auto& [number, runs] : reads_of(access)) {
       for (const ElementRun& run : runs) load(number, run, tile);
-      visit_owners(number, runs, [&](const ElementRun&, const Owned& owned) {
+      visit_owners(number, runs, [&](const ElementRun& run, const Owned& owned) {
         const bool is_here = program_.blocks[owned.block].tile == tile;
         step = std::max(step, is_here ? owned.step : owned.step + (is_loaded(number) ? 0 : 1));
+        if (is_here)
+          blocks.insert(owned.block);
+        else
+          missing[number].push_back(run);
       });
     }
+    step = step_with_room(step, tile, missing);
     if (step >= program_.steps.size()) program_.steps.resize(step + 1);
-    TileTask planned = {task, tile, {}, {}};
-    std::set<BlockNumber> blocks;
-    for (const auto& [number, runs] : reads) {
-      std::vector<ElementRun> missing;
-      visit_owners(number, runs, [&](const ElementRun& run, const Owned& owned) {
-        if (program_.blocks[owned.block].tile != tile) {
-          missing.push_back(run);
-          return;
-        }
-        blocks.insert(owned.block);
-        lives_[owned.block].end = std::max(lives_[owned.block].end, 2 * step + 1);
-      });
-      if (!missing.empty()) blocks.insert(arrival(step, tile, number, missing));
-    }
-    planned.reads.assign(blocks.begin(), blocks.end());
+    for (const BlockNumber block : blocks)
+      lives_[block].end = std::max(lives_[block].end, 2 * step + 1);
+    for (const auto& [number, runs] : missing) blocks.insert(arrival(step, tile, number, runs));
+    TileTask planned = {task, tile, {blocks.begin(), blocks.end()}, {}};
     for (const Region& write : access.writes)
       planned.writes.push_back(write_block(write, tile, step));
     program_.steps[step].tasks.push_back(std::move(planned));
+  }
+
+  static RunsOfBuffers reads_of(const TaskAccess& access) {
+    RunsOfBuffers reads;
+    for (const Region& read : access.reads)
+      for (const ElementRun& run : runs_of(read, most_runs)) reads[read.buffer].push_back(run);
+    for (auto& [number, runs] : reads) unite(runs);
+    return reads;
+  }
+
+  /// The first superstep from `step` on before which the tile has room to receive these elements beside what it receives
+  /// for other tasks. One task's share is always received, however large.
+  std::uint32_t step_with_room(std::uint32_t step, UnitNumber tile, const RunsOfBuffers& missing) {
+    if (missing.empty()) return step;
+    const std::uint64_t room = program_.device.shared_bytes_per_unit / received_part;
+    for (;; ++step) {
+      std::uint64_t& received = received_bytes_[{step, tile}];
+      std::uint64_t added = 0;
+      for (const auto& [number, runs] : missing) {
+        const auto arrived = arrivals_.find({step, tile, number});
+        std::int64_t elements = 0;
+        for (const ElementRun& run : runs)
+          elements += arrived == arrivals_.end() ? run.end - run.first : arrived->second.lacks(run);
+        added += static_cast<std::uint64_t>(elements) * byte_size(buffer(number).type);
+      }
+      if (added > 0 && received > 0 && received + added > room) continue;
+      received += added;
+      return step;
+    }
   }
 
   bool is_loaded(BufferNumber number) const {
@@ -219,18 +272,19 @@ class TilePlanner {
   BlockNumber arrival(std::uint32_t step, UnitNumber tile, BufferNumber number,
                       const std::vector<ElementRun>& runs) {
     const auto [at, is_new] = arrivals_.try_emplace({step, tile, number});
-    if (is_new) at->second = add_block(tile, number, {}, {2 * step, 2 * step + 1});
-    std::vector<ElementRun>& all = program_.blocks[at->second].runs;
-    all.insert(all.end(), runs.begin(), runs.end());
-    return at->second;
+    Arrival& arrival = at->second;
+    if (is_new) arrival.block = add_block(tile, number, {}, {2 * step, 2 * step + 1});
+    for (const ElementRun& run : runs) arrival.add(run);
+    return arrival.block;
   }
 
   void make_transfers() {
-    for (const auto& [place, block] : arrivals_) {
+    for (const auto& [place, arrival] : arrivals_) {
       const auto& [step, tile, number] = place;
-      unite(program_.blocks[block].runs);
-      visit_owners(number, program_.blocks[block].runs,
-                   [&, to = block, in = step](const ElementRun& run, const Owned& owned) {
+      std::vector<ElementRun>& runs = program_.blocks[arrival.block].runs;
+      for (const auto& [first, end] : arrival.runs) runs.push_back({first, end});
+      visit_owners(number, runs,
+                   [&, to = arrival.block, in = step](const ElementRun& run, const Owned& owned) {
                      program_.steps[in].transfers.push_back({owned.block, to, run});
                      lives_[owned.block].end = std::max(lives_[owned.block].end, 2 * in);
                    });
@@ -244,7 +298,8 @@ class TilePlanner {
   std::vector<BlockLife> lives_;                            // by block
   std::vector<std::uint64_t> loaded_bytes_;                 // by tile
   std::set<std::pair<std::uint64_t, UnitNumber>> by_load_;  // tiles by such bytes
-  std::map<std::tuple<std::uint32_t, UnitNumber, BufferNumber>, BlockNumber> arrivals_;
+  std::map<std::tuple<std::uint32_t, UnitNumber, BufferNumber>, Arrival> arrivals_;
+  std::map<std::pair<std::uint32_t, UnitNumber>, std::uint64_t> received_bytes_;
 };
 
 }  // namespace

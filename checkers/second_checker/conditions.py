@@ -70,7 +70,7 @@ def demand_follow(wanted, accepted):
 def follows(size, bounds):
     """Whether the size is at least 0 where the bounds are: it is one of them and more, also after that was divided by what
     divides its coefficients; it is a sum less 1, and the sum cannot be 0 under a bound; or it is floordiv(a, b) where
-    that holds of a and of b - 1."""
+    that holds of a and of b - 1, or floordiv(a, d) + c, c and d being numbers, where it holds of a + c * d."""
     if any(at_least(size, one) for one in [ZERO, *bounds, *map(divided, bounds)]):
         return True
     if any(excludes_zero(one, add(size, ONE)) for one in bounds):
@@ -78,9 +78,15 @@ def follows(size, bounds):
     more = size.terms.get((), 0)
     if more > 0 and follows(subtract(size, number(more)), bounds):
         return True
-    quotient = as_floor_quotient(size)
-    return quotient is not None and follows(quotient[0], bounds) and follows(
-        subtract(quotient[1], ONE), bounds)
+    quotient = as_floor_quotient(subtract(size, number(more)))
+    if quotient is None:
+        return False
+    dividend, divisor = quotient
+    if divisor.is_constant():
+        dividend = add(dividend, number(more * divisor.constant()))
+    elif more != 0:
+        return False
+    return follows(dividend, bounds) and follows(subtract(divisor, ONE), bounds)
 
 
 def divided(bound):

@@ -13,7 +13,7 @@ LISTED = frozenset(  # those of the list that this checker knows at all
     "HardSigmoid HardSwish LeakyRelu Less LessOrEqual Max Mean Min Mish Mul Neg Not Or PRelu Relu Round "
     "Sigmoid Sign Sin Sinh Softplus Softsign Sub Sum Swish Tanh ThresholdedRelu Where Xor "
     "Concat ConstantOfShape Conv Dropout Expand EyeLike Flatten Gemm Identity MatMul ReduceL1 ReduceProd ReduceSum "
-    "Pad ReduceSumSquare Reshape Slice Squeeze Transpose Unsqueeze "
+    "Pad ReduceSumSquare Reshape Slice Split Squeeze Transpose Unsqueeze "
     "Cast ReduceMax ReduceMin GlobalMaxPool".split())
 REDUCING_ALL = ("GlobalMaxPool",)  # the example has no axes to reduce; others may, and have size 0
 EVERYWHERE = frozenset(  # functions with a value for all arguments
@@ -21,15 +21,15 @@ EVERYWHERE = frozenset(  # functions with a value for all arguments
     .split())
 WORDS = frozenset("and or not".split())
 NEVER_ZERO = ("exp", "abs")  # 1 + exp(...) and 1 + abs(...) are positive
-INSIDE = ("Concat", "Conv", "Flatten", "Pad", "Reshape", "Slice")  # whose shape rules see that all positions are inside
+INSIDE = ("Concat", "Conv", "Flatten", "Pad", "Reshape", "Slice", "Split")  # whose shape rules see that all positions are inside
 PARTIAL, OVER_NOTHING, TOTAL = "partial", "undefined over an empty domain", "total"
 TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|==|.)")
 
 
 class Definition:
-    """A definition "y[i0, i1] = EXPRESSION" with the types that the line above it shows."""
+    """A definition "y[i0, i1] = EXPRESSION" of one of the outputs with the types that the line above it shows."""
 
-    def __init__(self, name, section):
+    def __init__(self, name, section, output=0):
         block = re.search(r"(?s)```\n(\w+)(?:\{.*?\})?\((.*?)\) : (.*?)\n\n(.*?)```", section)
         self.readable = bool(block) and block[1] == name
         if not self.readable:
@@ -37,12 +37,13 @@ class Definition:
         self.shapes = dict(re.findall(r"(\w+): \w+(\[[^]]*\])", block[2]))
         self.shapes = {one: re.findall(r"[^][, ][^],]*", text) for one, text in self.shapes.items()}
         lines = block[4].strip().split("\n")
-        head = re.fullmatch(r"y(?:\[([^]]*)\])? = (.*)", lines[0])
-        result = re.fullmatch(r"\w+\[([^]]*)\]", block[3])
-        self.readable = len(lines) == 1 and bool(head and result)
+        results = re.findall(r"\w+\[([^]]*)\]", block[3])
+        self.output_count = len(results)
+        head = re.fullmatch(rf"y{output if len(results) > 1 else ''}(?:\[([^]]*)\])? = (.*)", lines[output])
+        self.readable = len(lines) == len(results) and bool(head)
         if not self.readable:
             return
-        self.sizes = [one for one in result[1].split(", ") if one]
+        self.sizes = [one for one in results[output].split(", ") if one]
         self.ranges = dict(zip([one for one in (head[1] or "").split(", ") if one], self.sizes))
         self.ranges.update(re.findall(r"\b(k\d+) < (\w+)", head[2]))
         self.tokens = TOKEN.findall(head[2])
@@ -122,8 +123,16 @@ class Definition:
             for place, size in zip(places, shape))
 
 
+def verdict_of_all_outputs(name, section):
+    first = Definition(name, section)
+    if not first.readable:
+        return PARTIAL
+    verdicts = [first.verdict(), *(Definition(name, section, i).verdict() for i in range(1, first.output_count))]
+    return next((one for one in (PARTIAL, OVER_NOTHING) if one in verdicts), TOTAL)
+
+
 @functools.lru_cache(maxsize=None)
 def verdict(name, section):
     """What the definition says, for operators of the list."""
-    found = Definition(name, section).verdict() if name in LISTED else PARTIAL
+    found = verdict_of_all_outputs(name, section) if name in LISTED else PARTIAL
     return OVER_NOTHING if found == TOTAL and name in REDUCING_ALL else found

@@ -153,7 +153,7 @@ class Terms:
             return False
         if node.op == "Cast" and node.attributes["to"] != self.type(node.operands[0])[0]:
             return False
-        if node.op == "Pad" and node.attributes["mode"] != "constant":
+        if node.op == "Pad" and node.attributes["mode"] != '"constant"':
             return False
         found = verdict(node.op, self.sections[node.op])
         if found == OVER_NOTHING:

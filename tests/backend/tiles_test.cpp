@@ -84,6 +84,26 @@ TEST(Tiles, a_tile_without_room_is_named) {
       << program.error().message;
 }
 
+/// What tiles receive in a superstep is limited by their memory: with less of it there are more supersteps.
+TEST(Tiles, tasks_that_would_receive_too_much_at_once_follow_each_other) {
+  std::size_t with_much = 0, with_little = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    for (const std::uint64_t bytes : {65536U, 16384U, 8192U}) {
+      VirtualDevice device = tile_device(3);
+      const OperatorGraph operators = operators_of(random_graph(seed, 20), device, false);
+      const auto much = plan_tiles(operators, device);
+      device.shared_bytes_per_unit = bytes;
+      const auto little = plan_tiles(operators, device);
+      ASSERT_TRUE(much);
+      if (!little) continue;
+      EXPECT_TRUE(check_tiles(*little)) << seed;
+      EXPECT_GE(little->steps.size(), much->steps.size());
+      with_much += much->steps.size();
+      with_little += little->steps.size();
+    }
+  EXPECT_GT(with_little, with_much);
+}
+
 TEST(Tiles, the_same_operators_give_the_same_program) {
   const TileProgram first = planned(7, 16), second = planned(7, 16);
   ASSERT_EQ(first.blocks.size(), second.blocks.size());

@@ -20,7 +20,8 @@ from second_checker.conditions import follows  # noqa: E402
 from second_checker.definitions import Definition, LISTED, OVER_NOTHING, TOTAL, verdict  # noqa: E402
 from second_checker.records import axioms_with_records  # noqa: E402
 from second_checker.reals import has_gap, ordered_values  # noqa: E402
-from second_checker.sizes import add, at_least, multiply, number, parse_size, Refused, symbol, ZERO  # noqa: E402
+from second_checker.sizes import (add, at_least, floor_quotient, multiply, number, ONE, parse_size, Refused,  # noqa: E402
+                                  subtract, symbol, ZERO)
 
 
 class Proofs(unittest.TestCase):
@@ -52,7 +53,7 @@ class Definedness(unittest.TestCase):
         for name in ("Acos Acosh Asin Atanh AveragePool BatchNormalization Div Gather "
                      "GatherElements GatherND LRN LayerNormalization Log LogSoftmax LpPool MaxPool Mod "
                      "NegativeLogLikelihoodLoss Pow Reciprocal ReduceL2 ReduceLogSum ReduceMean Softmax "
-                     "Split Sqrt Tan TopK").split():
+                     "Sqrt Tan TopK").split():
             self.assertNotEqual(Definition(name, OPERATORS[name]).verdict(), TOTAL, name)
 
     def test_a_changed_definition_is_read_anew(self):
@@ -66,6 +67,24 @@ class Definedness(unittest.TestCase):
             section = OPERATORS["Relu"]
             self.assertIn(old, section)
             self.assertNotEqual(verdict("Relu", section.replace(old, new)), TOTAL, new)
+
+
+    def test_each_output_is_read(self):
+        section = OPERATORS["Split"]
+        self.assertEqual(verdict("Split", section), TOTAL)
+        for old, new in (("y1[i0, i1] = a[", "y1[i0, i1] = 1 / a["), ("y0[i0, i1] = a[", "y0[i0, i1] = 1 / a["),
+                         ("y1[i0, i1] =", "z1[i0, i1] =")):
+            self.assertIn(old, section)
+            self.assertNotEqual(verdict("Split", section.replace(old, new)), TOTAL, new)
+
+
+class FollowingSizes(unittest.TestCase):
+    def test_a_quotient_and_a_number_are_one_quotient(self):
+        n = symbol("n")
+        half = floor_quotient(add(n, ONE), number(2))
+        self.assertTrue(follows(subtract(half, ONE), {subtract(n, ONE)}))
+        self.assertFalse(follows(subtract(half, ONE), set()))
+        self.assertFalse(follows(subtract(half, number(2)), {subtract(n, ONE)}))
 
 
 class Meanings(unittest.TestCase):

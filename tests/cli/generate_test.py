@@ -109,8 +109,8 @@ class GenerateTest(unittest.TestCase):
         matrices = self.folder / "matrices.set"
         matrices.write_text(MATRICES)
         whole, out, work = (self.folder / name for name in ("whole.rules", "out.rules", "work"))
-        # A small --memory makes several ranges of keys.
-        command = ["--set", matrices, "--max-ops", 4, "--memory", 200_000]
+        # Several ranges of keys.
+        command = ["--set", matrices, "--max-ops", 4, "--range-bytes", 200_000]
         begin = time.monotonic()
         self.assertEqual(generate(*command, "-o", whole).returncode, 0)
         seconds = time.monotonic() - begin

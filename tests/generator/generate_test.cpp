@@ -9,6 +9,7 @@
 #include "interpreter/random.h"
 #include "interpreter/run.h"
 #include "rule_language/substitution_use.h"
+#include "system/process_memory.h"
 #include "tests/generator/helpers.h"
 
 namespace lemma::generator {
@@ -262,11 +263,61 @@ TEST(Generate, IsTheSameWhateverMemoryThereIs) {
   for (const std::size_t memory : {200'000, 20'000, 3'000}) {
     GenerateOptions options;
     options.most_operators = 3;
-    options.memory = memory;
+    options.range_bytes = memory;
     const auto generated = generate(set, options);
     ASSERT_TRUE(generated) << generated.error().message;
     EXPECT_EQ(testing::texts_of(*generated), all) << memory;
   }
+}
+
+/// Elements of most classes are evaluated again.
+TEST(Generate, IsTheSameIfElementsOfClassesDoNotFit) {
+  const OperatorSet set = testing::set_of(matrices);
+  const std::string all = testing::texts_of(testing::generated_from(set, 3));
+  for (const int threads : {1, 2}) {
+    GenerateOptions options;
+    options.most_operators = 3;
+    options.threads = threads;
+    give_back_memory();
+    options.memory =
+        resident_bytes() / 4 * 5;  // elements may have memory up to three quarters of it
+    const auto generated = generate(set, options);
+    ASSERT_TRUE(generated) << generated.error().message;
+    EXPECT_EQ(testing::texts_of(*generated), all);
+  }
+}
+
+TEST(Generate, SaysThatTermsDoNotFitIntoMemory) {
+  GenerateOptions options;
+  options.most_operators = 3;
+  options.memory = 1'000'000;
+  const auto generated = generate(testing::set_of(matrices), options);
+  ASSERT_FALSE(generated);
+  EXPECT_NE(generated.error().message.find("do not fit into the 1 MB of the memory limit"),
+            std::string::npos)
+      << generated.error().message;
+}
+
+TEST(Generate, EnumeratesFiveOperators) {
+  const OperatorSet set = testing::set_of(R"(
+set signs
+input x y : [2]
+limit elements 4
+
+operator relu
+  u : [n]
+  Relu(u)
+
+operator subtract
+  u : [n]
+  v : [n]
+  Sub(u, v)
+)");
+  const Generated generated = testing::generated_from(set, 5);
+  EXPECT_GT(generated.report.terms.evaluated_by_cost[5],
+            generated.report.terms.evaluated_by_cost[4]);
+  // The maximum: x + relu(y - x) = y + relu(x - y), where a sum is a difference of differences.
+  EXPECT_GT(generated.rules.size(), testing::generated_from(set, 4).rules.size());
 }
 
 TEST(Generate, GoesOnFromAnyPlaceWhereItWasInterrupted) {

@@ -74,8 +74,9 @@ class PipelineSteps : public ::testing::Test {
     return *job_;
   }
 
-  /// One attempt with everything that it needs.
-  Attempt attempted(const std::string& text, RoundingClass worst) {
+  /// What an attempt needs.
+  template <typename F>
+  auto with_setup(const std::string& text, F use) {
     const Job& given = job(text);
     const auto original = run_original(given, Deadline::after(60));
     const ModelInputs inputs;
@@ -85,7 +86,12 @@ class PipelineSteps : public ::testing::Test {
     Trace trace({}, costs.get());
     const AttemptSetup setup{given, original->reference, inputs, nullptr, costs, timing, *growth,
                              {},    Deadline::after(60), trace};
-    return *attempt(setup, worst, false);
+    return use(setup);
+  }
+
+  Attempt attempted(const std::string& text, RoundingClass worst) {
+    return with_setup(text,
+                      [worst](const AttemptSetup& setup) { return *attempt(setup, worst, false); });
   }
 
   frontend::TemporaryFolder folder_;
@@ -256,6 +262,30 @@ TEST_F(PipelineSteps, AnAttemptPassesOrTellsThatNothingIsBetter) {
   const Attempt none = attempted(one_relu, RoundingClass::bitwise);
   EXPECT_EQ(none.outcome, Attempt::Outcome::no_better);
   EXPECT_FALSE(none.staged);
+}
+
+/// A rule that the check does not know makes each result refused that it is used in.
+TEST_F(PipelineSteps, ARuleWhoseResultIsRefusedIsLeftOutAlone) {
+  const std::string two_places = std::string(header) +
+                                 "(float[4] x, float[4] y) => (float[4] u, float[4] v) "
+                                 "{ a = Relu(x) u = Relu(a) b = Neg(y) v = Neg(b) }";
+  const std::vector<UsedRule> used =
+      attempted(two_places, RoundingClass::bitwise).figures.rules_used;
+  ASSERT_GE(used.size(), 2U);
+  for (const UsedRule& wrong : used) {
+    replayed_.table.erase(wrong.name);
+    const auto [refused, mended] = with_setup(two_places, [](const AttemptSetup& setup) {
+      Attempt first = *attempt(setup, RoundingClass::bitwise, false);
+      auto second = *attempt_without_a_rule(setup, RoundingClass::bitwise, false, first);
+      return std::pair(std::move(first), std::move(second));
+    });
+    EXPECT_EQ(refused.outcome, Attempt::Outcome::refused) << wrong.name;
+    ASSERT_TRUE(mended) << wrong.name;
+    EXPECT_EQ(mended->outcome, Attempt::Outcome::passed) << wrong.name;
+    for (const UsedRule& rule : mended->figures.rules_used) EXPECT_NE(rule.name, wrong.name);
+    EXPECT_FALSE(mended->figures.rules_used.empty());
+    replayed_ = ReplayedRules(rules());
+  }
 }
 
 TEST_F(PipelineSteps, AnAttemptAtALargerFileIsTooLarge) {

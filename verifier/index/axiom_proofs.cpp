@@ -22,7 +22,7 @@ VerifiedAxiom verify(const Substitution& axiom, const AxiomRecord* known,
     const RoundingTable none;
     const RoundingTable& table = options.rounding != nullptr ? *options.rounding : none;
     const bool keeps_bits = worst_of(std::span(&axiom.name, 1), table) == RoundingClass::bitwise;
-    result.proof = prove_by_index(axiom, {.keeps_bits = keeps_bits});
+    result.proof = prove_by_index(axiom, {.keeps_bits = keeps_bits, .proves_bits = keeps_bits});
   }
   if (result.proof.proved) result.record = axiom_record(axiom, result.proof.cases);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -1,12 +1,13 @@
 #pragma once
 // Substitutes definitions into each other; what compose() does (composition.h). The parts are in
-// composition.cpp (tensors, indices, conditions), composition_elements.cpp (arithmetic) and
-// composition_reductions.cpp.
+// composition.cpp (tensors, indices, conditions), composition_elements.cpp (arithmetic),
+// composition_reductions.cpp and composition_bits.cpp (what a run computes).
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,13 @@ namespace lemma::verifier::index {
 /// One side of a claim. Axioms and definitions are a few operators deep: recursion is safe here.
 class Composer {
  public:
-  Composer(const Graph& graph, const std::vector<Formula>& facts, const IndexSplits& splits)
-      : graph_(graph), facts_(facts), splits_(splits) {
+  /// `kernels`: composes what a run computes (composition.h); null: real numbers.
+  Composer(const Graph& graph, const std::vector<Formula>& facts, const IndexSplits& splits,
+           const Kernels* kernels = nullptr)
+      : graph_(graph), facts_(facts), splits_(splits), kernels_(kernels) {
     definitions_.resize(graph.node_count());
   }
-  std::vector<ComposedOutput> run();
+  std::vector<ComposedOutput> run(std::span<const ValueId> values);
 
  private:
   using Kind = ExpressionKind;
@@ -172,9 +175,27 @@ class Composer {
   Polynomial greatest_of(const Body& body, const Piece& piece, const Formula& outer,
                          const Formula& path, int sign);
 
+  // ---- What a run computes (composition_bits.cpp)
+
+  /// The element of an operation that is no mere movement and no single rounding; nothing for others.
+  std::optional<Pieces> element_of_kernel(ValueId value, const std::vector<Dimension>& indices,
+                                          const Formula& path);
+  Pieces element_of_whole(ValueId value, const std::vector<Dimension>& indices) const;
+  /// What an elementwise operator applies its function to.
+  std::vector<Pieces> broadcast_operands(const Node& node, const Shape& shape,
+                                         const std::vector<Dimension>& indices,
+                                         const Formula& path);
+  /// The elements that a definition reads, in the order of its nodes.
+  std::vector<Pieces> elements_read(const Scope& scope, const Formula& path);
+  static bool is_rounded(const ExpressionNode& node);
+  /// Arithmetic of real numbers in a definition, each operation with its rounding.
+  Pieces rounded(const Scope& scope, const ExpressionNode& node, const Formula& path);
+  static Formula rounded_comparison(ExpressionKind kind, const Polynomial& a, const Polynomial& b);
+
   const Graph& graph_;
   const std::vector<Formula>& facts_;
   const IndexSplits& splits_;
+  const Kernels* kernels_;
   std::vector<std::unique_ptr<Definition>> definitions_;
   Names names_;
   std::vector<Bound> bound_;  // of the reductions around

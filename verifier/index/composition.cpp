@@ -63,19 +63,19 @@ Dimension quotient(const Dimension& a, const Dimension& b, std::vector<Dimension
 
 }  // namespace
 
-std::vector<ComposedOutput> Composer::run() {
+std::vector<ComposedOutput> Composer::run(std::span<const ValueId> values) {
   std::vector<ComposedOutput> outputs;
-  for (const GraphOutput& output : graph_.outputs()) {
+  for (const ValueId value : values) {
     result_ = {};
     std::vector<Dimension> indices;
-    const Shape& shape = *graph_.type(output.value).shape;
+    const Shape& shape = *graph_.type(value).shape;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       const std::string name = fmt::format("_i{}", axis);
       const Dimension index = output_index(name, shape[axis]);
       indices.push_back(shape[axis].is(1) ? Dimension(0) : index);
     }
     result_.range = ranges(result_.axes);
-    result_.value = element(output.value, indices, always());
+    result_.value = element(value, indices, always());
     for (ReadElement& read : result_.reads) read = in_normal_variables(std::move(read));
     outputs.push_back(std::move(result_));
   }
@@ -142,6 +142,8 @@ Pieces Composer::element(ValueId value, const std::vector<Dimension>& indices, c
   }
   if (node.kind == NodeKind::constant) return constant(node, path);
   if (node.kind != NodeKind::operation) throw Unsupported("an opaque operator");
+  if (kernels_ != nullptr)
+    if (auto computed = element_of_kernel(value, indices, path)) return std::move(*computed);
   const Definition& definition = definition_of(producer);
   const DefinedOutput& output = definition.outputs()[graph_.output_index(value)];
   Scope scope{definition, node, std::vector<Dimension>(definition.variable_extents().size())};
@@ -181,6 +183,10 @@ Pieces Composer::result_of(const Scope& scope, ExpressionId id, const Formula& p
 
 Pieces Composer::constant(const Node& node, const Formula& path) {
   const Constant& constant = graph_.constant(node);
+  if (kernels_ != nullptr && is_real(constant.type().data_type) && !constant.is_symbolic()) {
+    if (constant.element_count() != 1) throw Unsupported("a constant of several elements");
+    return {{always(), number_of_run(constant.reals().front())}};
+  }
   if (const Definition* exact = constant.exact())
     return real(Scope{*exact, node, {}}, exact->outputs()[0].value, path);
   if (constant.element_count() != 1) throw Unsupported("a constant of several elements");
@@ -321,6 +327,14 @@ Formula Composer::comparison(const Scope& scope, const ExpressionNode& node, con
     return disjunction({both(a, b), both(negation(a), negation(b))});
   }
   const Pieces a = real(scope, node.operands[0], path), b = real(scope, node.operands[1], path);
+  if (kernels_ != nullptr && is_real(scope.definition.node(node.operands[0]).type)) {
+    std::vector<Formula> ways;
+    for (const Piece& x : a)
+      for (const Piece& y : b)
+        ways.push_back(
+            both(both(x.guard, y.guard), rounded_comparison(node.kind, x.value, y.value)));
+    return disjunction(std::move(ways));
+  }
   const Pieces above =
       combine(b, a, [](const Polynomial& x, const Polynomial& y) { return add(x, scale(y, -1)); });
   if (node.kind == Kind::equal) return any_piece(above, equals_zero);
@@ -344,7 +358,19 @@ Dimension with_merged_quotients(const Dimension& value, std::vector<Dimension>& 
 
 std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts,
                                     const IndexSplits& splits) {
-  return Composer(graph, facts, splits).run();
+  return Composer(graph, facts, splits).run(values_of(graph.outputs()));
+}
+
+std::vector<ComposedOutput> compose_run(const Graph& graph, std::span<const ValueId> values,
+                                        const std::vector<Formula>& facts,
+                                        const IndexSplits& splits, const Kernels& kernels) {
+  return Composer(graph, facts, splits, &kernels).run(values);
+}
+
+std::vector<ValueId> values_of(std::span<const GraphOutput> outputs) {
+  std::vector<ValueId> values;
+  for (const GraphOutput& output : outputs) values.push_back(output.value);
+  return values;
 }
 
 }  // namespace lemma::verifier::index

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,5 +71,28 @@ using IndexSplits = std::map<std::string, Dimension>;
 /// Unsupported.
 std::vector<ComposedOutput> compose(const Graph& graph, const std::vector<Formula>& facts,
                                     const IndexSplits& splits = {});
+
+// ---- What a run computes ------------------------------------------------------------------------
+//
+// Floating-point numbers instead of real ones: an operation of definitions rounds, and of functions it is known only
+// that equal arguments give equal bits. Of an operator with reductions, a kernel, only that is known for all of its
+// operands together: how it orders a sum may depend on their sizes.
+
+/// Kernels by node. Those of one number have the same operands, of the same types.
+using Kernels = std::map<NodeId, std::uint32_t>;
+
+/// Whether the elements of the operation are seen as functions of all its operands together.
+bool is_kernel(const Graph& graph, const Node& node);
+
+/// The bits of a number, as a value. Of 0 and -0 only that they are each other's negation.
+Polynomial number_of_run(double value);
+
+/// Values as a run computes them; each kernel on the way has a number. `graph` may have composite operators, which are
+/// functions or kernels. Throws Unsupported.
+std::vector<ComposedOutput> compose_run(const Graph& graph, std::span<const ValueId> values,
+                                        const std::vector<Formula>& facts,
+                                        const IndexSplits& splits, const Kernels& kernels);
+
+std::vector<ValueId> values_of(std::span<const GraphOutput> outputs);
 
 }  // namespace lemma::verifier::index

@@ -15,6 +15,7 @@ Pieces Composer::real(const Scope& scope, ExpressionId id, const Formula& path, 
   const ExpressionNode& node = scope.definition.node(id);
   if (node.type == DataType::boolean && node.kind != Kind::read && node.kind != Kind::select)
     return truth(condition(scope, id, path));
+  if (kernels_ != nullptr && is_rounded(node)) return rounded(scope, node, path);
   const auto operand = [&](std::size_t i) { return real(scope, node.operands[i], path, width); };
   const auto exact = [&](Pieces value) { return as_stored(scope, id, std::move(value), width); };
   const auto difference = [](const Polynomial& a, const Polynomial& b) {

@@ -16,16 +16,14 @@
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
 #include "verifier/index/axis_wise.h"
+#include "verifier/index/comparison.h"
 #include "verifier/index/composition.h"
 #include "verifier/index/coverage.h"
 #include "verifier/index/definedness.h"
 #include "verifier/index/element_types.h"
-#include "verifier/index/equality.h"
 #include "verifier/index/known.h"
 #include "verifier/index/recurrences.h"
-#include "verifier/index/reindexing.h"
-#include "verifier/index/solver.h"
-#include "verifier/index/splitting.h"
+#include "verifier/index/same_bits.h"
 #include "verifier/index/typing.h"
 #include "verifier/prover/instances.h"
 
@@ -72,27 +70,26 @@ std::vector<Formula> not_zero(const std::vector<Dimension>& divisors) {
 using Objection = std::optional<std::string>;
 
 class CaseProof {
-  using ComposedSides = std::pair<std::vector<ComposedOutput>, std::vector<ComposedOutput>>;
-
  public:
   /// `reads_more`, if given, takes the inputs that have to be defined beyond those that are declared so.
   CaseProof(const Substitution& rule, const Case& rule_case, std::set<std::string>* reads_more,
-            bool keeps_bits)
-      : rule_(rule), case_(rule_case), reads_more_(reads_more), keeps_bits_(keeps_bits) {}
+            const IndexOptions& options)
+      : rule_(rule), case_(rule_case), reads_more_(reads_more), options_(options) {}
 
   Objection run() {
     const auto left = side(rule_, rule_.left, case_), right = side(rule_, rule_.right, case_);
     if (!left) return "the left side is not well typed: " + left.error().message;
     if (!right) return "the right side is not well typed: " + right.error().message;
     if (Objection objection = note_composites(*left, *right)) return objection;
-    if (!keeps_bits_)
+    if (!options_.keeps_bits)
       for (const Graph* graph : {&*left, &*right})
         if (Objection objection = check_observers(*graph)) return objection;
     if (classifies_elements(*left) || classifies_elements(*right))
       return "IsNaN and IsInf observe what is undefined here";
-    const Objection objection = run_for_type(*left, *right);
-    if (objection || real_type_ != DataType::f32) return objection;
-    return check_element_types(*left, *right);
+    if (Objection objection = run_for_type(*left, *right)) return objection;
+    if (options_.proves_bits)
+      if (Objection objection = check_bits(*left, *right)) return objection;
+    return real_type_ == DataType::f32 ? check_element_types(*left, *right) : std::nullopt;
   }
 
   /// After run(): what it compared.
@@ -164,10 +161,21 @@ class CaseProof {
     }
   }
 
+  /// After run_for_type(): both sides give the same bits.
+  Objection check_bits(const Graph& left, const Graph& right) const {
+    const auto given = hypotheses();
+    if (!given) return given.error().message;
+    try {
+      return objection_to_bits(left, right, *given);
+    } catch (const Unsupported& error) {
+      return fmt::format("the bits of {} are not compared", error.what());
+    }
+  }
+
   /// Checks operands: what a recurrence of the right side is applied to refines what one of the left side is
   /// applied to, where both sides as wholes are well typed as far as composites are.
   Objection check_operands(const Graph& left, const Graph& right) const {
-    CaseProof operands(rule_, case_, reads_more_, keeps_bits_);
+    CaseProof operands(rule_, case_, reads_more_, options_);
     operands.left_ = left;
     operands.right_ = right;
     operands.given_ = given_;
@@ -228,7 +236,7 @@ class CaseProof {
                              name(b));
       }
       if (form_of(*left) + form_of(*right) == form) continue;
-      CaseProof proof(rule_, typed, reads_more_, keeps_bits_);
+      CaseProof proof(rule_, typed, reads_more_, options_);
       proof.real_type_ = real;
       if (const Objection objection = proof.run())
         return fmt::format("for {}: {}", name(real), *objection);
@@ -314,37 +322,11 @@ class CaseProof {
     return composed_split(more);
   }
 
-  /// Indices of the outputs are split where quotients of them ask for it.
   ComposedSides composed_split(const Known& known) const {
-    IndexSplits splits;
-    constexpr int most_rounds = 4;
-    for (int round = 0;; ++round) {
-      ComposedSides sides = {compose(left_, known.facts(), splits),
-                             compose(right_, known.facts(), splits)};
-      const std::size_t before = splits.size();
-      for (std::size_t i = 0; i < sides.first.size() && round < most_rounds; ++i)
-        add_splits(sides.first[i], sides.second[i], splits);
-      if (splits.size() == before) return sides;
-    }
-  }
-
-  static void add_splits(const ComposedOutput& left, const ComposedOutput& right,
-                         IndexSplits& splits) {
-    for (const ComposedOutput* side : {&left, &right}) {
-      std::vector<Dimension> values;
-      for (const Piece& piece : side->value)
-        std::ranges::move(dimensions_of(piece.value, piece.guard), std::back_inserter(values));
-      for (const Bound& axis : side->axes)
-        for (const Dimension& divisor : wanted_splits(values, axis)) {
-          const auto divides = [&](const Bound& other) {
-            return other.name == axis.name && exact_div(other.extent, divisor);
-          };
-          if (!std::ranges::any_of(left.axes, divides) || !std::ranges::any_of(right.axes, divides))
-            continue;
-          splits.emplace(axis.name, divisor);
-          break;
-        }
-    }
+    return compose_split([&](const IndexSplits& splits) {
+      return ComposedSides{compose(left_, known.facts(), splits),
+                           compose(right_, known.facts(), splits)};
+    });
   }
 
   /// The right side is defined where the left side is, and has the same types.
@@ -372,23 +354,6 @@ class CaseProof {
     return std::nullopt;
   }
 
-  static bool are_equal_sizes(const Known& known, const Dimension& a, const Dimension& b) {
-    if (known.implies(equal(a, b))) return true;
-    std::vector<Dimension> divisors;
-    const Formula merged =
-        equal(with_merged_quotients(a, divisors), with_merged_quotients(b, divisors));
-    return known.implies(merged) &&
-           std::all_of(divisors.begin(), divisors.end(), [&known](const Dimension& divisor) {
-             return known.implies(less(0, divisor));
-           });
-  }
-
-  static bool same_text(const Pieces& a, const Pieces& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Piece& x, const Piece& y) {
-      return x.guard->text == y.guard->text && x.value.text == y.value.text;
-    });
-  }
-
   Objection check_output(Known known, const ComposedOutput& left, const ComposedOutput& right,
                          std::size_t position) const {
     known.add(left.range);
@@ -404,8 +369,8 @@ class CaseProof {
     if (Objection objection = check_definedness(known, left, right, reads_more)) return objection;
     note_sizes(known, left);
     note_inhabited(known, left.inhabited);
-    if (!same_text(left.value, right.value))
-      if (Objection objection = check_pieces(known, left, right, position)) return objection;
+    if (const Objection objection = objection_to_values(known, left.value, right.value))
+      return fmt::format("output {} is {}", position, *objection);
     return check_reads_more(reads_more);
   }
 
@@ -422,28 +387,10 @@ class CaseProof {
     return std::nullopt;
   }
 
-  static Objection check_pieces(const Known& known, const ComposedOutput& left,
-                                const ComposedOutput& right, std::size_t position) {
-    for (const Piece& a : left.value)
-      for (const Piece& b : right.value) {
-        std::vector<Formula> facts = known.facts();
-        const Formula guard = both(a.guard, b.guard);
-        if (!is_always(guard) && contradicts(facts, guard)) continue;
-        facts.push_back(guard);
-        if (are_equal(a.value, b.value, facts) || are_equal_by_cases(a.value, b.value, facts))
-          continue;
-        return fmt::format(
-            "output {} is not seen to be equal where {}\n    left:  {}\n    right: {}", position,
-            facts.back()->text, without_empty_terms(a.value, facts).text,
-            without_empty_terms(b.value, facts).text);
-      }
-    return std::nullopt;
-  }
-
   const Substitution& rule_;
   const Case& case_;
   std::set<std::string>* reads_more_;
-  bool keeps_bits_;
+  const IndexOptions& options_;
   Graph left_, right_;  // without composite operators
   std::size_t recurrences_left_ = 0, recurrences_right_ = 0;
   bool unfolded_ = false;                // a recurrence over n + 1 steps
@@ -549,7 +496,7 @@ class AxiomProof {
 
   Objection prove_case(const Substitution& rule, const Case& rule_case) {
     CaseProof proof(rule, rule_case, options_.assume_defined ? &proof_.reads_more : nullptr,
-                    options_.keeps_bits);
+                    options_);
     Objection objection = proof.run();
     ++proof_.cases;
     if (objection && !rule_case.text.empty())
@@ -568,7 +515,8 @@ class AxiomProof {
 }  // namespace
 
 IndexCase show_index_case(const Substitution& rule, const RuleCase& rule_case) {
-  CaseProof proof(rule, rule_case, nullptr, true);
+  const IndexOptions options{.keeps_bits = true};
+  CaseProof proof(rule, rule_case, nullptr, options);
   const Objection objection = proof.run();
   IndexCase result = objection ? IndexCase{} : proof.shown();
   if (objection) result.objection = *objection;

@@ -29,6 +29,8 @@ struct IndexOptions {
   bool assume_defined = false;
   /// The rule keeps every bit (rules/axioms.rounding), so that what it compares may be undefined.
   bool keeps_bits = false;
+  /// That it does so is proved as well: from the order of operations, for floating-point numbers (same_bits.h).
+  bool proves_bits = false;
 };
 
 /// The claim as it is written (docs/semantics.md, "Relations"): an equation is proved in both
