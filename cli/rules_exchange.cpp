@@ -103,8 +103,8 @@ Result<std::vector<Substitution>> rules_to_export(const ExchangeArguments& argum
   return parse_substitutions(contents, arguments.input);
 }
 
-/// Keeps what is true. What TASO reads as another rule has to be proved as TASO reads it. Returns
-/// how many are.
+/// Keeps what is true. What TASO reads as another rule has to be proved as TASO reads it. A rule of
+/// which nothing is kept is left out. Returns how many are kept that TASO reads as others.
 Result<std::size_t> keep_what_is_true(exchange::ExportedRules& exported) {
   std::vector<Substitution> others;
   for (const exchange::ExportedRule& rule : exported.rules)
@@ -113,14 +113,18 @@ Result<std::size_t> keep_what_is_true(exchange::ExportedRules& exported) {
   LEMMA_ASSIGN_OR_RETURN(const verifier::DatabaseVerification verified,
                          verifier::verify_candidates(data_directory() / "rules", others));
   std::vector<exchange::ExportedRule> kept;
+  std::vector<std::string> tried;  // each rule once, in order
   std::size_t next = 0;  // of those that were verified
   for (exchange::ExportedRule& rule : exported.rules) {
+    if (tried.empty() || tried.back() != rule.of) tried.push_back(rule.of);
     const verifier::VerifiedRule* as_read = rule.is_same ? nullptr : &verified.rules[next++];
     if (as_read == nullptr || (verifier::is_proved(as_read->verdict()) && as_read->added.empty()))
       kept.push_back(std::move(rule));
-    else
-      exported.left_out.push_back(rule.as_read.name + ": TASO would read a rule that is not true");
   }
+  for (const std::string& name : tried)
+    if (std::none_of(kept.begin(), kept.end(),
+                     [&name](const exchange::ExportedRule& rule) { return rule.of == name; }))
+      exported.left_out.push_back(name + ": TASO would read a rule that is not true");
   exported.rules = std::move(kept);
   return static_cast<std::size_t>(
       std::count_if(exported.rules.begin(), exported.rules.end(),
@@ -138,8 +142,8 @@ Result<void> export_taso(const ExchangeArguments& arguments) {
   for (const exchange::ExportedRule& rule : exported.rules) written.push_back(rule.rule);
   LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.output, exchange::write_taso(written)));
   std::cout << fmt::format(
-      "{} rules exported, {} of them only for the shapes that TASO assumes; {} left out\n",
-      written.size(), other, exported.left_out.size());
+      "{} rules exported, {} of them only for the shapes that TASO assumes; {} of {} left out\n",
+      written.size(), other, exported.left_out.size(), rules.size());
   return {};
 }
 

@@ -112,6 +112,7 @@ void add_input_facts(const RuleInput& input, std::vector<Form>& facts) {
 
 std::vector<Form> facts_of(const Substitution& rule) {
   std::vector<Form> facts;
+  if (rule.search_forward) facts.push_back(apply(std::string(equation_fact), Sort::fact, {}));
   for (const RuleInput& input : rule.inputs) add_input_facts(input, facts);
   for (const RuleGroup& group : rule.groups)
     facts.push_back(apply("rank", Sort::fact,
@@ -191,6 +192,10 @@ std::string parameter_text(const Form& fact, const std::string& range) {
 class FactWriter {
  public:
   Result<void> add(const Form& fact) {
+    if (fact.word == equation_fact && fact.parts.empty()) {
+      is_equation_ = true;
+      return {};
+    }
     if (fact.parts.empty()) return bad_input(fmt::format("the fact '{}' is about nothing", fact.word));
     constexpr std::string_view range = "range-";
     const std::string& first = fact.parts[0].word;
@@ -210,6 +215,8 @@ class FactWriter {
     return {};
   }
 
+  bool is_equation() const { return is_equation_; }
+
   std::string lines() const {
     std::string result;
     for (const auto& [name, type] : inputs_) {
@@ -217,7 +224,8 @@ class FactWriter {
       result += fmt::format("  {}{} : {}\n", marks == marks_.end() ? "" : marks->second, name, type);
     }
     result += groups_ + parameters_;
-    return conditions_.empty() ? result : result + "  where " + conditions_ + "\n";
+    if (!conditions_.empty()) result += "  where " + conditions_ + "\n";
+    return is_equation_ ? result + "  search forward\n" : result;
   }
 
  private:
@@ -237,7 +245,15 @@ class FactWriter {
   std::vector<std::pair<std::string, std::string>> inputs_;
   std::map<std::string, std::string> marks_;
   std::string groups_, parameters_, conditions_;
+  bool is_equation_ = false;
 };
+
+/// Lines of the text made above mean nothing to whoever wrote the file.
+Error without_place(Error error) {
+  const std::size_t end = error.message.find(": ");
+  if (error.message.starts_with(':') && end != std::string::npos) error.message.erase(0, end + 2);
+  return error;
+}
 
 }  // namespace
 
@@ -245,7 +261,7 @@ Result<RewriteForm> form_of(const Substitution& rule) {
   if (!rule.free.empty()) return bad_input("a free parameter");
   RewriteForm result;
   result.name = rule.name;
-  result.bidirectional = rule.bidirectional;
+  result.bidirectional = rule.bidirectional && !rule.search_forward;
   for (const TermId id : rule.left) result.left.push_back(form_of(rule, id));
   for (const TermId id : rule.right) result.right.push_back(form_of(rule, id));
   result.facts = facts_of(rule);
@@ -253,14 +269,17 @@ Result<RewriteForm> form_of(const Substitution& rule) {
 }
 
 Result<Substitution> rule_of(const RewriteForm& form, const std::string& file) {
+  const std::string place = fmt::format("{}:{}: rule {}", file, form.line, form.name);
   FactWriter facts;
-  for (const Form& fact : form.facts) LEMMA_RETURN_IF_ERROR(facts.add(fact));
+  for (const Form& fact : form.facts)
+    if (auto added = facts.add(fact); !added) return with_context(place, std::move(added.error()));
   const std::string source =
       fmt::format("rule {}\n{}  {} {} {}\n", form.name, facts.lines(), side_text(form.left),
-                  form.bidirectional ? "=" : "=>", side_text(form.right));
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> rules, parse_substitutions(source, file));
-  if (rules.size() != 1) return bad_input(fmt::format("{}: '{}' is no rule", file, form.name));
-  return std::move(rules[0]);
+                  form.bidirectional || facts.is_equation() ? "=" : "=>", side_text(form.right));
+  auto rules = parse_substitutions(source, "");
+  if (!rules) return with_context(place, without_place(std::move(rules.error())));
+  if (rules->size() != 1) return bad_input(place + ": this is no single rule");
+  return std::move(rules->front());
 }
 
 }  // namespace lemma::exchange

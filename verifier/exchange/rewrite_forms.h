@@ -10,14 +10,19 @@
 //   (rank A 0 3)                   the numbers of axes that a group may have
 //   (range-KIND p BOUND...)        a parameter, and the values that it may have
 //   (== a b), (PREDICATE a ...)    conditions
+//   (equation)                     always holds: the rule is an equation, but its right side does not bind all variables or
+//                                  is not looked for (`search forward`), so that it is written in one direction
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "rule_language/substitution.h"
 
 namespace lemma::exchange {
+
+inline constexpr std::string_view equation_fact = "equation";
 
 struct Form {
   enum class Kind { variable, number, real, text, type, apply };
@@ -34,12 +39,13 @@ struct RewriteForm {
   std::vector<Form> left, right;
   std::vector<Form> facts;
   bool bidirectional = false;
+  std::size_t line = 0;  // where it was read
 };
 
 /// An error says which part of the rule a rewriting system has no words for: free parameters, whose values a match does not
-/// give. Roles and `search forward`, which steer searches and are no part of the claim, are left out.
+/// give. Roles, which steer searches and are no part of the claim, are left out.
 Result<RewriteForm> form_of(const Substitution& rule);
-/// The rule that a form stands for. An error says what is no rule.
+/// The rule that a form stands for. An error is "file:line: rule NAME: what is wrong".
 Result<Substitution> rule_of(const RewriteForm& form, const std::string& file);
 
 }  // namespace lemma::exchange

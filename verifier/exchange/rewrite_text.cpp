@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/operator.h"
 #include "verifier/exchange/rewrite_forms.h"
 
 namespace lemma::exchange {
@@ -31,7 +32,7 @@ std::string egg_side(const std::vector<Form>& terms) {
   if (terms.size() == 1) return egg_text(terms[0]);
   std::vector<std::string> words;
   for (std::size_t i = 0; i < terms.size(); ++i)
-    words.push_back(fmt::format("?r{} = {}", i, egg_text(terms[i])));
+    words.push_back(fmt::format("?root-{} = {}", i, egg_text(terms[i])));
   return fmt::format("{}", fmt::join(words, " , "));
 }
 
@@ -86,7 +87,8 @@ class EgglogWriter {
         "(constructor Real (String) Attribute)\n(constructor Text (String) Attribute)\n"
         "(constructor Type (String) Attribute)\n";
     for (const auto& [name, declaration] : declarations_) result += declaration;
-    return result;
+    const std::string holds = fmt::format("{}/0/0", equation_fact);
+    return declarations_.contains(holds) ? result + fmt::format("({})\n", holds) : result;
   }
 
  private:
@@ -112,8 +114,8 @@ class EgglogWriter {
                       const std::string& facts, const std::string& name) {
     std::string query, actions;
     for (std::size_t i = 0; i < from.size(); ++i) {
-      query += fmt::format("(= r{} {}) ", i, write(from[i]));
-      actions += fmt::format("{}(union r{} {})", i == 0 ? "" : " ", i, write(to[i]));
+      query += fmt::format("(= root-{} {}) ", i, write(from[i]));
+      actions += fmt::format("{}(union root-{} {})", i == 0 ? "" : " ", i, write(to[i]));
     }
     return fmt::format("(rule ({}{}) ({}) :ruleset {})\n", query, facts, actions, name);
   }
@@ -171,8 +173,8 @@ class NodeReader {
     if (text_[at_] == ')') return error(line_, "a ')' without its '('");
     if (text_[at_] == '(') return list(std::move(node));
     if (text_[at_] == '"') {
-      const std::size_t end = text_.find('"', at_ + 1);
-      if (end == std::string_view::npos) return error(line_, "a '\"' is missing");
+      const std::size_t end = text_.find_first_of("\"\n", at_ + 1);
+      if (end == std::string_view::npos || text_[end] == '\n') return error(line_, "a '\"' is missing");
       node.is_quoted = true;
       node.word = text_.substr(at_ + 1, end - at_ - 1);
       at_ = end + 1;
@@ -205,10 +207,9 @@ class NodeReader {
   int depth_ = 0;
 };
 
-/// Operators begin with capitals in the rule's language, attributes and functions do not.
 Sort sort_of_head(const std::string& head) {
-  const bool is_operator = !head.empty() && head[0] >= 'A' && head[0] <= 'Z';
-  return is_operator || head == "none" || head == "output" ? Sort::tensor : Sort::attribute;
+  const bool is_tensor = find_operator(head) || head == "none" || head == "output";
+  return is_tensor ? Sort::tensor : Sort::attribute;
 }
 
 class FormReader {
@@ -226,6 +227,16 @@ class FormReader {
       result.push_back(std::move(form));
     }
     return result;
+  }
+
+  /// A side of a rule, or one of its outputs.
+  Result<Form> term(const Node& node) const {
+    LEMMA_ASSIGN_OR_RETURN(Form form, read(node));
+    if (form.kind != Kind::apply && form.kind != Kind::variable)
+      return error(node.line, fmt::format("'{}' is no term", form.word));
+    if (form.kind == Kind::apply && form.sort != Sort::tensor)
+      return error(node.line, fmt::format("there is no operator '{}'", form.word));
+    return form;
   }
 
   Result<Form> read(const Node& node) const {
@@ -279,6 +290,7 @@ class EggLine {
 
   Result<RewriteForm> read() {
     RewriteForm result;
+    result.line = nodes_[0].line;
     if (!nodes_[0].word.ends_with(';')) return error("a rule begins with its name and ';'");
     result.name = nodes_[0].word.substr(0, nodes_[0].word.size() - 1);
     LEMMA_ASSIGN_OR_RETURN(result.left, side());
@@ -300,13 +312,13 @@ class EggLine {
     return reader_.error(nodes_[0].line, what);
   }
 
-  /// A pattern, or `?r0 = PATTERN , ?r1 = PATTERN ...`.
+  /// A pattern, or `?root-0 = PATTERN , ?root-1 = PATTERN ...`.
   Result<std::vector<Form>> side() {
     std::vector<Form> result;
     while (true) {
       if (at_ + 1 < nodes_.size() && nodes_[at_ + 1].is("=")) at_ += 2;
       if (at_ >= nodes_.size()) return error("a side is missing");
-      LEMMA_ASSIGN_OR_RETURN(Form form, reader_.read(nodes_[at_++]));
+      LEMMA_ASSIGN_OR_RETURN(Form form, reader_.term(nodes_[at_++]));
       result.push_back(std::move(form));
       if (at_ == nodes_.size() || !nodes_[at_].is(",")) return result;
       ++at_;
@@ -344,35 +356,38 @@ const Node* after(const Node& command, std::string_view keyword) {
 /// `(rewrite L R ...)`, `(birewrite L R ...)`.
 Result<RewriteForm> rewrite_of(const Node& command, const FormReader& reader) {
   RewriteForm result;
+  result.line = command.line;
   const Node *facts = after(command, ":when"), *name = after(command, ":ruleset");
   if (command.parts.size() < 3 || facts == nullptr || name == nullptr)
     return reader.error(command.line, "a rewrite has two sides, ':when' and ':ruleset'");
   result.name = name->word;
   result.bidirectional = command.begins("birewrite");
-  LEMMA_ASSIGN_OR_RETURN(Form left, reader.read(command.parts[1]));
-  LEMMA_ASSIGN_OR_RETURN(Form right, reader.read(command.parts[2]));
+  LEMMA_ASSIGN_OR_RETURN(Form left, reader.term(command.parts[1]));
+  LEMMA_ASSIGN_OR_RETURN(Form right, reader.term(command.parts[2]));
   result.left.push_back(std::move(left));
   result.right.push_back(std::move(right));
   LEMMA_ASSIGN_OR_RETURN(result.facts, reader.forms(facts->parts));
   return result;
 }
 
-/// `(rule ((= r0 L0) ... FACT...) ((union r0 R0) ...) :ruleset NAME)`.
+/// `(rule ((= root-0 L0) ... FACT...) ((union root-0 R0) ...) :ruleset NAME)`.
 Result<RewriteForm> rule_with_outputs(const Node& command, const FormReader& reader) {
   RewriteForm result;
+  result.line = command.line;
   const Node* name = after(command, ":ruleset");
   if (command.parts.size() < 3 || name == nullptr)
     return reader.error(command.line, "a rule has a query, actions and ':ruleset'");
   result.name = name->word;
   for (const Node& part : command.parts[1].parts) {
     const bool is_output = part.begins("=") && part.parts.size() == 3;
-    LEMMA_ASSIGN_OR_RETURN(Form form, reader.read(is_output ? part.parts[2] : part));
-    (is_output ? result.left : result.facts).push_back(std::move(form));
+    auto form = is_output ? reader.term(part.parts[2]) : reader.read(part);
+    if (!form) return tl::unexpected(form.error());
+    (is_output ? result.left : result.facts).push_back(std::move(*form));
   }
   for (const Node& part : command.parts[2].parts) {
     if (!part.begins("union") || part.parts.size() != 3)
       return reader.error(part.line, "an action that is no union");
-    LEMMA_ASSIGN_OR_RETURN(Form form, reader.read(part.parts[2]));
+    LEMMA_ASSIGN_OR_RETURN(Form form, reader.term(part.parts[2]));
     result.right.push_back(std::move(form));
   }
   return result;
@@ -390,7 +405,8 @@ Result<std::vector<RewriteForm>> egglog_rules(const std::vector<Node>& commands,
   std::vector<RewriteForm> result;
   for (const Node& command : commands) {
     if (std::any_of(declarations.begin(), declarations.end(),
-                    [&command](std::string_view head) { return command.begins(head); }))
+                    [&command](std::string_view head) { return command.begins(head); }) ||
+        command.begins(fmt::format("{}/0/0", equation_fact)))
       continue;
     const bool has_outputs = command.begins("rule");
     if (!has_outputs && !command.begins("rewrite") && !command.begins("birewrite"))

@@ -5,7 +5,8 @@
 // which whoever applies the rule has to decide from an analysis of shapes.
 //
 //   NAME; (Add ?x ?y) <=> (Add ?y ?x) if (tensor ?x "" (list ?m ?n)) if (tensor ?y "" (list ?m ?n))
-//   NAME; ?r0 = (MatMul ?x ?a), ?r1 = (MatMul ?x ?b) => ?r0 = (output 0 ...), ?r1 = (output 1 ...) if ...
+//   NAME; ?root-0 = (MatMul ?x ?a) , ?root-1 = (MatMul ?x ?b)
+//     => ?root-0 = (output 0 ...) , ?root-1 = (output 1 ...) if ...       (one line)
 //
 // egglog (Zhang et al., PLDI 2023): a program of sorts, constructors, relations and a ruleset of each rule's name.
 // Constructors are named by head and numbers of operands, since egglog's have fixed ones: `Concat/1/2` has one attribute and

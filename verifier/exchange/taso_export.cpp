@@ -227,6 +227,7 @@ Result<ExportedRule> export_instance(const Substitution& rule, const TasoInstanc
   auto again = import_rule(result.rule, name);
   if (!again) return with_context("TASO would not read it", std::move(again.error()));
   result.as_read = std::move(*again);
+  result.of = rule.name;
   result.is_same = text_without_names(result.as_read) == text_without_names(rule);
   return result;
 }
@@ -239,7 +240,7 @@ Result<std::vector<ExportedRule>> export_rule(const Substitution& rule) {
   std::optional<Error> first;
   for (const TasoInstance& instance : taso_instances(rule)) {
     const std::string name =
-        result.empty() ? rule.name : fmt::format("{}_{}", rule.name, result.size() + 1);
+        result.empty() ? rule.name : fmt::format("{}_instance_{}", rule.name, result.size() + 1);
     auto exported = export_instance(rule, instance, name);
     if (!exported) {
       if (!first) first = std::move(exported.error());

@@ -10,9 +10,8 @@
 namespace lemma::exchange {
 namespace {
 
-/// The claim, without what steers searches.
+/// As a rule, without roles.
 std::string claim(Substitution rule) {
-  rule.search_forward = false;
   rule.is_axiom = false;
   return text(rule);
 }
@@ -74,7 +73,14 @@ TEST_P(RewriteText, ErrorsNameTheLine) {
           : "(rewrite (Nothing/0/1 x) x :when ((tensor/2/1 x (Text \"\") (list/1/0 n))) :ruleset r)\n",
       GetParam(), "file");
   ASSERT_FALSE(unknown);
-  EXPECT_NE(unknown.error().message.find("Nothing"), std::string::npos) << unknown.error().message;
+  EXPECT_EQ(unknown.error().message, "file:1: there is no operator 'Nothing'");
+  const auto unbound = read_rewrites(
+      egg ? "\nr; (Relu ?x) => (Relu ?y) if (tensor ?x \"\" (list ?n))\n"
+          : "\n(rewrite (Relu/0/1 x) (Relu/0/1 y) :when "
+            "((tensor/2/1 x (Text \"\") (list/1/0 n))) :ruleset r)\n",
+      GetParam(), "file");
+  ASSERT_FALSE(unbound);
+  EXPECT_TRUE(unbound.error().message.starts_with("file:2: rule r: ")) << unbound.error().message;
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, RewriteText,
@@ -89,6 +95,15 @@ TEST(RewriteTextForms, EggHasPatternsAndFacts) {
   EXPECT_EQ(write_rewrites(rules, RewriteFormat::egg).text,
             "merge; (MatMul ?x ?a) <=> (MatMul ?x ?a) if (tensor ?x \"\" (list ?m ?k)) "
             "if (tensor ?a \"f32\" (list ?k ?n)) if (weight ?a)\n");
+}
+
+TEST(RewriteTextForms, RootsHaveNamesThatNoInputHas) {
+  const auto rules = parse(
+      "rule r\n  r0 : [n]\n  r1 : [n]\n  Relu(r0) & Neg(r1) => Relu(Relu(r0)) & Neg(r1)\n");
+  EXPECT_TRUE(write_rewrites(rules, RewriteFormat::egg)
+                  .text.starts_with("r; ?root-0 = (Relu ?r0) , ?root-1 = (Neg ?r1) => "));
+  for (const RewriteFormat format : {RewriteFormat::egg, RewriteFormat::egglog})
+    expect_round_trip(rules, format);
 }
 
 TEST(RewriteTextForms, EgglogDeclaresWhatItUses) {
