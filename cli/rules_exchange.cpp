@@ -155,8 +155,8 @@ Result<void> export_rewrites(const ExchangeArguments& arguments) {
     std::cerr << "lemma: left out: " << printable(omission) << "\n";
   if (written.count == 0) return bad_input("no rule can be expressed in this format");
   LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.output, written.text));
-  std::cout << fmt::format("{} rules exported; {} left out\n", written.count,
-                           written.left_out.size());
+  std::cout << fmt::format("{} rules exported; {} of {} left out\n", written.count,
+                           written.left_out.size(), rules.size());
   return {};
 }
 
