@@ -114,7 +114,7 @@ Result<std::size_t> keep_what_is_true(exchange::ExportedRules& exported) {
                          verifier::verify_candidates(data_directory() / "rules", others));
   std::vector<exchange::ExportedRule> kept;
   std::vector<std::string> tried;  // each rule once, in order
-  std::size_t next = 0;  // of those that were verified
+  std::size_t next = 0;            // of those that were verified
   for (exchange::ExportedRule& rule : exported.rules) {
     if (tried.empty() || tried.back() != rule.of) tried.push_back(rule.of);
     const verifier::VerifiedRule* as_read = rule.is_same ? nullptr : &verified.rules[next++];

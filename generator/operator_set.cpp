@@ -1,12 +1,12 @@
 #include "generator/operator_set.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
 #include "generator/set_sizes.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution_analysis.h"
@@ -236,7 +236,7 @@ class SetParser {
       const std::size_t end = std::min(shape.find(','), shape.size());
       const std::string_view word = shape.substr(0, end);
       InputSize& size = sizes.emplace_back();
-      if (!word.empty() && std::isalpha(static_cast<unsigned char>(word[0])) != 0) {
+      if (!word.empty() && is_ascii_letter(word[0])) {
         size.name = word;
       } else {
         LEMMA_ASSIGN_OR_RETURN(size.number, number(word));

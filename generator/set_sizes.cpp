@@ -41,7 +41,8 @@ std::map<std::string, std::int64_t> choose_sizes(const std::vector<std::vector<I
   std::vector<std::string> names;  // in the order in which the set has them
   for (const std::vector<InputSize>& input : inputs)
     for (const InputSize& size : input)
-      if (!size.name.empty() && factors.try_emplace(size.name, 1).second) names.push_back(size.name);
+      if (!size.name.empty() && factors.try_emplace(size.name, 1).second)
+        names.push_back(size.name);
   for (const Substitution& rule : operators)
     for (const RuleInput& operand : rule.inputs)
       for (const std::vector<InputSize>& input : inputs)

@@ -28,9 +28,12 @@ Form leaf(Kind kind, std::string word, Sort sort = Sort::attribute) {
 
 const std::vector<std::pair<Range, std::string_view>>& range_names() {
   static const std::vector<std::pair<Range, std::string_view>> names = {
-      {Range::dimensions, "dimensions"}, {Range::permutation, "permutation"},
-      {Range::integer, "integer"},       {Range::dimension, "dimension"},
-      {Range::real, "real"},             {Range::type, "type"},
+      {Range::dimensions, "dimensions"},
+      {Range::permutation, "permutation"},
+      {Range::integer, "integer"},
+      {Range::dimension, "dimension"},
+      {Range::real, "real"},
+      {Range::type, "type"},
       {Range::strings, "string"}};
   return names;
 }
@@ -46,8 +49,8 @@ const std::vector<std::pair<Comparison, std::string_view>>& comparison_names() {
 
 template <typename Key>
 std::string name_in(const std::vector<std::pair<Key, std::string_view>>& names, Key key) {
-  const auto entry = std::find_if(names.begin(), names.end(),
-                                  [key](const auto& one) { return one.first == key; });
+  const auto entry =
+      std::find_if(names.begin(), names.end(), [key](const auto& one) { return one.first == key; });
   return std::string(entry->second);
 }
 
@@ -103,9 +106,9 @@ void add_input_facts(const RuleInput& input, std::vector<Form>& facts) {
   const Form tensor = leaf(Kind::variable, input.name, Sort::tensor);
   const std::string type =
       input.data_type == DataType::undefined ? "" : std::string(name(input.data_type));
-  facts.push_back(apply("tensor", Sort::fact,
-                        {tensor, leaf(Kind::text, type),
-                         apply("list", Sort::attribute, forms_of(input.shape))}));
+  facts.push_back(apply(
+      "tensor", Sort::fact,
+      {tensor, leaf(Kind::text, type), apply("list", Sort::attribute, forms_of(input.shape))}));
   if (input.defined) facts.push_back(apply("defined", Sort::fact, {tensor}));
   if (input.weight) facts.push_back(apply("weight", Sort::fact, {tensor}));
 }
@@ -115,10 +118,10 @@ std::vector<Form> facts_of(const Substitution& rule) {
   if (rule.search_forward) facts.push_back(apply(std::string(equation_fact), Sort::fact, {}));
   for (const RuleInput& input : rule.inputs) add_input_facts(input, facts);
   for (const RuleGroup& group : rule.groups)
-    facts.push_back(apply("rank", Sort::fact,
-                          {leaf(Kind::variable, group.name),
-                           leaf(Kind::number, std::to_string(group.minimum)),
-                           leaf(Kind::number, std::to_string(group.maximum))}));
+    facts.push_back(
+        apply("rank", Sort::fact,
+              {leaf(Kind::variable, group.name), leaf(Kind::number, std::to_string(group.minimum)),
+               leaf(Kind::number, std::to_string(group.maximum))}));
   for (const RuleParameter& parameter : rule.parameters) {
     Form fact = apply("range-" + name_in(range_names(), parameter.range), Sort::fact,
                       {leaf(Kind::variable, parameter.name)});
@@ -128,9 +131,8 @@ std::vector<Form> facts_of(const Substitution& rule) {
   }
   for (const RuleCondition& condition : rule.conditions) {
     const bool named = condition.kind == Comparison::predicate;
-    facts.push_back(
-        apply(named ? condition.predicate : name_in(comparison_names(), condition.kind), Sort::fact,
-              forms_of(condition.arguments)));
+    facts.push_back(apply(named ? condition.predicate : name_in(comparison_names(), condition.kind),
+                          Sort::fact, forms_of(condition.arguments)));
   }
   return facts;
 }
@@ -183,8 +185,10 @@ std::string side_text(const std::vector<Form>& terms) {
 
 std::string parameter_text(const Form& fact, const std::string& range) {
   std::string bounds = joined(fact.parts, 1);
-  if (range == "integer") bounds = "[" + bounds + ")";
-  else if (!bounds.empty()) bounds = "[" + bounds + "]";
+  if (range == "integer")
+    bounds = "[" + bounds + ")";
+  else if (!bounds.empty())
+    bounds = "[" + bounds + "]";
   return fmt::format("  param {} : {}{}\n", fact.parts[0].word, range, bounds);
 }
 
@@ -196,7 +200,8 @@ class FactWriter {
       is_equation_ = true;
       return {};
     }
-    if (fact.parts.empty()) return bad_input(fmt::format("the fact '{}' is about nothing", fact.word));
+    if (fact.parts.empty())
+      return bad_input(fmt::format("the fact '{}' is about nothing", fact.word));
     constexpr std::string_view range = "range-";
     const std::string& first = fact.parts[0].word;
     if (fact.word == "tensor") {
@@ -206,7 +211,8 @@ class FactWriter {
       marks_[first] = marks_[first] + fact.word + " ";
     } else if (fact.word == "rank") {
       if (fact.parts.size() != 3) return bad_input("a rank has a group and two numbers");
-      groups_ += fmt::format("  group {} : {}..{}\n", first, fact.parts[1].word, fact.parts[2].word);
+      groups_ +=
+          fmt::format("  group {} : {}..{}\n", first, fact.parts[1].word, fact.parts[2].word);
     } else if (fact.word.starts_with(range)) {
       parameters_ += parameter_text(fact, fact.word.substr(range.size()));
     } else {
@@ -221,7 +227,8 @@ class FactWriter {
     std::string result;
     for (const auto& [name, type] : inputs_) {
       const auto marks = marks_.find(name);
-      result += fmt::format("  {}{} : {}\n", marks == marks_.end() ? "" : marks->second, name, type);
+      result +=
+          fmt::format("  {}{} : {}\n", marks == marks_.end() ? "" : marks->second, name, type);
     }
     result += groups_ + parameters_;
     if (!conditions_.empty()) result += "  where " + conditions_ + "\n";
@@ -231,9 +238,8 @@ class FactWriter {
  private:
   void add_condition(const Form& fact) {
     const auto& names = comparison_names();
-    const bool compares = std::any_of(names.begin(), names.end(), [&fact](const auto& one) {
-      return one.second == fact.word;
-    });
+    const bool compares = std::any_of(names.begin(), names.end(),
+                                      [&fact](const auto& one) { return one.second == fact.word; });
     if (!conditions_.empty()) conditions_ += ", ";
     if (compares && fact.parts.size() == 2)
       conditions_ += fmt::format("{} {} {}", expression_text(fact.parts[0]), fact.word,

@@ -29,7 +29,8 @@ struct Form {
   enum class Sort { tensor, attribute, fact };
   Kind kind = Kind::apply;
   Sort sort = Sort::attribute;
-  std::string word;         // name, head, or the literal as the rule's language writes it (text: without quotes)
+  std::string
+      word;  // name, head, or the literal as the rule's language writes it (text: without quotes)
   std::vector<Form> parts;  // apply
   friend bool operator==(const Form&, const Form&) = default;
 };

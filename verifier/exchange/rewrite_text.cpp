@@ -103,10 +103,10 @@ class EgglogWriter {
     const std::string name =
         fmt::format("{}/{}/{}", form.word, form.parts.size() - tensors, tensors);
     const std::string operands = fmt::format("({})", fmt::join(sorts, " "));
-    declarations_[name] = form.sort == Sort::fact
-                              ? fmt::format("(relation {} {})\n", name, operands)
-                              : fmt::format("(constructor {} {} {})\n", name, operands,
-                                            sort_name(form.sort));
+    declarations_[name] =
+        form.sort == Sort::fact
+            ? fmt::format("(relation {} {})\n", name, operands)
+            : fmt::format("(constructor {} {} {})\n", name, operands, sort_name(form.sort));
     return name;
   }
 
@@ -133,7 +133,9 @@ struct Node {
   std::size_t line = 0;
 
   bool is(std::string_view text) const { return !is_list && !is_quoted && word == text; }
-  bool begins(std::string_view head) const { return is_list && !parts.empty() && parts[0].is(head); }
+  bool begins(std::string_view head) const {
+    return is_list && !parts.empty() && parts[0].is(head);
+  }
 };
 
 class NodeReader {
@@ -174,7 +176,8 @@ class NodeReader {
     if (text_[at_] == '(') return list(std::move(node));
     if (text_[at_] == '"') {
       const std::size_t end = text_.find_first_of("\"\n", at_ + 1);
-      if (end == std::string_view::npos || text_[end] == '\n') return error(line_, "a '\"' is missing");
+      if (end == std::string_view::npos || text_[end] == '\n')
+        return error(line_, "a '\"' is missing");
       node.is_quoted = true;
       node.word = text_.substr(at_ + 1, end - at_ - 1);
       at_ = end + 1;
@@ -241,7 +244,8 @@ class FormReader {
 
   Result<Form> read(const Node& node) const {
     if (!node.is_list) return word(node);
-    if (node.parts.empty() || node.parts[0].is_list) return error(node.line, "a form without a head");
+    if (node.parts.empty() || node.parts[0].is_list)
+      return error(node.line, "a form without a head");
     const std::string& head = node.parts[0].word;
     if (const auto kind = literal(head); kind && node.parts.size() == 2)
       return Form{*kind, Sort::attribute, node.parts[1].word, {}};
@@ -299,7 +303,8 @@ class EggLine {
     result.bidirectional = nodes_[at_++].is("<=>");
     LEMMA_ASSIGN_OR_RETURN(result.right, side());
     while (at_ < nodes_.size()) {
-      if (!nodes_[at_].is("if") || at_ + 1 == nodes_.size()) return error("expected 'if' and a fact");
+      if (!nodes_[at_].is("if") || at_ + 1 == nodes_.size())
+        return error("expected 'if' and a fact");
       LEMMA_ASSIGN_OR_RETURN(Form fact, reader_.read(nodes_[at_ + 1]));
       result.facts.push_back(std::move(fact));
       at_ += 2;
@@ -400,8 +405,8 @@ bool is_converse(const RewriteForm& a, const RewriteForm& b) {
 
 Result<std::vector<RewriteForm>> egglog_rules(const std::vector<Node>& commands,
                                               const FormReader& reader) {
-  static constexpr std::array<std::string_view, 4> declarations = {"sort", "constructor", "relation",
-                                                                   "ruleset"};
+  static constexpr std::array<std::string_view, 4> declarations = {"sort", "constructor",
+                                                                   "relation", "ruleset"};
   std::vector<RewriteForm> result;
   for (const Node& command : commands) {
     if (std::any_of(declarations.begin(), declarations.end(),

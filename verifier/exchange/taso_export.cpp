@@ -170,7 +170,8 @@ class RuleExporter {
 
   /// Whether averages count the padding is TASO's to say, too.
   Result<void> pool(const RuleTerm& term, const Shape& data, TasoOperator& op) {
-    const auto kernel = attribute_of<Shape>(term, "kernel_shape", AttributeKind::dimensions, bindings_);
+    const auto kernel =
+        attribute_of<Shape>(term, "kernel_shape", AttributeKind::dimensions, bindings_);
     if (data.size() != 4 || !kernel || kernel->size() != 2)
       return unsupported("a pool other than of images");
     if (!(*kernel)[0].is_constant() || !(*kernel)[1].is_constant())
@@ -185,7 +186,8 @@ class RuleExporter {
     };
     const Shape strides = list("strides", 1, 2), pads = list("pads", 0, 4);
     if (list("dilations", 1, 2) != Shape(2, Dimension(1))) return unsupported("dilations");
-    if (strides.size() != 2 || pads.size() != 4) return unsupported("a window of other than images");
+    if (strides.size() != 2 || pads.size() != 4)
+      return unsupported("a window of other than images");
     bool same = true;
     const bool valid = pads == Shape(4, Dimension(0));
     for (std::size_t i = 0; i < 2; ++i) {

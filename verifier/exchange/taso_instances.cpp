@@ -32,7 +32,8 @@ std::vector<AttributeValue> permutations(std::int64_t length) {
   return result;
 }
 
-std::vector<AttributeValue> values_of(const RuleParameter& parameter, const RuleBindings& bindings) {
+std::vector<AttributeValue> values_of(const RuleParameter& parameter,
+                                      const RuleBindings& bindings) {
   if (parameter.bounds.empty()) return {};
   const auto first = bound(parameter.bounds[0], bindings);
   if (!first || *first < 0 || *first > most_length) return {};

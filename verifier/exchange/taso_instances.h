@@ -15,8 +15,8 @@
 namespace lemma::exchange {
 
 struct TasoInstance {
-  std::map<std::string, std::size_t, std::less<>> lengths;         // of all groups
-  std::map<std::string, AttributeValue, std::less<>> parameters;   // those that have numbers
+  std::map<std::string, std::size_t, std::less<>> lengths;        // of all groups
+  std::map<std::string, AttributeValue, std::less<>> parameters;  // those that have numbers
 };
 
 /// At most 48, the one with the fewest axes first. Parameters that are one dimension have no value; where another one has

@@ -259,13 +259,13 @@ TEST(TasoExport, LeavesOutWhatTasoHasNoWordsFor) {
 }
 
 TEST(TasoExport, WritesOutInstancesOfParameters) {
-  const auto exported = export_rule(
-      parse("rule a\n  x : [A..]\n  param p : permutation[len(A)]\n"
-            "  Relu(Transpose{perm=p}(x)) = Transpose{perm=p}(Relu(x))\n"));
+  const auto exported =
+      export_rule(parse("rule a\n  x : [A..]\n  param p : permutation[len(A)]\n"
+                        "  Relu(Transpose{perm=p}(x)) = Transpose{perm=p}(Relu(x))\n"));
   ASSERT_FALSE(exported) << "of no axis or one there is no exchange";
-  const auto matrices = export_rule(
-      parse("rule a\n  x : [m, A..]\n  param p : permutation[len(A) + 1]\n"
-            "  Relu(Transpose{perm=p}(x)) = Transpose{perm=p}(Relu(x))\n"));
+  const auto matrices =
+      export_rule(parse("rule a\n  x : [m, A..]\n  param p : permutation[len(A) + 1]\n"
+                        "  Relu(Transpose{perm=p}(x)) = Transpose{perm=p}(Relu(x))\n"));
   ASSERT_TRUE(matrices) << matrices.error().message;
   ASSERT_EQ(matrices->size(), 1U);
   EXPECT_NE(text(matrices->front().as_read).find("perm=[1, 0]"), std::string::npos)

@@ -65,20 +65,21 @@ TEST_P(RewriteText, ErrorsNameTheLine) {
   EXPECT_TRUE(missing.error().message.starts_with("file:")) << missing.error().message;
   EXPECT_NE(missing.error().message.find("')' is missing"), std::string::npos)
       << missing.error().message;
-  const auto other = read_rewrites(egg ? "r; (Relu ?x) (Relu ?x)\n" : "(saturate r)\n", GetParam(), "file");
+  const auto other =
+      read_rewrites(egg ? "r; (Relu ?x) (Relu ?x)\n" : "(saturate r)\n", GetParam(), "file");
   ASSERT_FALSE(other);
   EXPECT_TRUE(other.error().message.starts_with("file:1: expected")) << other.error().message;
-  const auto unknown = read_rewrites(
-      egg ? "r; (Nothing ?x) => ?x if (tensor ?x \"\" (list ?n))\n"
-          : "(rewrite (Nothing/0/1 x) x :when ((tensor/2/1 x (Text \"\") (list/1/0 n))) :ruleset r)\n",
-      GetParam(), "file");
+  const auto unknown = read_rewrites(egg ? "r; (Nothing ?x) => ?x if (tensor ?x \"\" (list ?n))\n"
+                                         : "(rewrite (Nothing/0/1 x) x :when ((tensor/2/1 x (Text "
+                                           "\"\") (list/1/0 n))) :ruleset r)\n",
+                                     GetParam(), "file");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().message, "file:1: there is no operator 'Nothing'");
-  const auto unbound = read_rewrites(
-      egg ? "\nr; (Relu ?x) => (Relu ?y) if (tensor ?x \"\" (list ?n))\n"
-          : "\n(rewrite (Relu/0/1 x) (Relu/0/1 y) :when "
-            "((tensor/2/1 x (Text \"\") (list/1/0 n))) :ruleset r)\n",
-      GetParam(), "file");
+  const auto unbound =
+      read_rewrites(egg ? "\nr; (Relu ?x) => (Relu ?y) if (tensor ?x \"\" (list ?n))\n"
+                        : "\n(rewrite (Relu/0/1 x) (Relu/0/1 y) :when "
+                          "((tensor/2/1 x (Text \"\") (list/1/0 n))) :ruleset r)\n",
+                    GetParam(), "file");
   ASSERT_FALSE(unbound);
   EXPECT_TRUE(unbound.error().message.starts_with("file:2: rule r: ")) << unbound.error().message;
 }
@@ -90,16 +91,16 @@ INSTANTIATE_TEST_SUITE_P(Formats, RewriteText,
                          });
 
 TEST(RewriteTextForms, EggHasPatternsAndFacts) {
-  const auto rules = parse(
-      "rule merge\n  x : [m, k]\n  weight a : f32[k, n]\n  MatMul(x, a) = MatMul(x, a)\n");
+  const auto rules =
+      parse("rule merge\n  x : [m, k]\n  weight a : f32[k, n]\n  MatMul(x, a) = MatMul(x, a)\n");
   EXPECT_EQ(write_rewrites(rules, RewriteFormat::egg).text,
             "merge; (MatMul ?x ?a) <=> (MatMul ?x ?a) if (tensor ?x \"\" (list ?m ?k)) "
             "if (tensor ?a \"f32\" (list ?k ?n)) if (weight ?a)\n");
 }
 
 TEST(RewriteTextForms, RootsHaveNamesThatNoInputHas) {
-  const auto rules = parse(
-      "rule r\n  r0 : [n]\n  r1 : [n]\n  Relu(r0) & Neg(r1) => Relu(Relu(r0)) & Neg(r1)\n");
+  const auto rules =
+      parse("rule r\n  r0 : [n]\n  r1 : [n]\n  Relu(r0) & Neg(r1) => Relu(Relu(r0)) & Neg(r1)\n");
   EXPECT_TRUE(write_rewrites(rules, RewriteFormat::egg)
                   .text.starts_with("r; ?root-0 = (Relu ?r0) , ?root-1 = (Neg ?r1) => "));
   for (const RewriteFormat format : {RewriteFormat::egg, RewriteFormat::egglog})
@@ -111,9 +112,10 @@ TEST(RewriteTextForms, EgglogDeclaresWhatItUses) {
   const std::string text = write_rewrites(rules, RewriteFormat::egglog).text;
   EXPECT_NE(text.find("(constructor Softmax/1/1 (Attribute Tensor) Tensor)\n"), std::string::npos);
   EXPECT_NE(text.find("(relation tensor/2/1 (Tensor Attribute Attribute))\n"), std::string::npos);
-  EXPECT_NE(text.find("(rewrite (Softmax/1/1 (axis/1/0 (Number 0)) (Relu/0/1 x)) (Relu/0/1 x) :when "
-                      "((tensor/2/1 x (Text \"\") (list/1/0 (+/2/0 n (Number 1))))) :ruleset r)\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("(rewrite (Softmax/1/1 (axis/1/0 (Number 0)) (Relu/0/1 x)) (Relu/0/1 x) :when "
+                "((tensor/2/1 x (Text \"\") (list/1/0 (+/2/0 n (Number 1))))) :ruleset r)\n"),
+      std::string::npos)
       << text;
 }
 
