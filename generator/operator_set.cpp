@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
+#include "generator/set_sizes.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution_analysis.h"
 
@@ -101,6 +103,7 @@ class SetParser {
   Result<OperatorSet> parse() {
     for (line_ = 0; line_ < lines_.size(); ++line_) LEMMA_RETURN_IF_ERROR(parse_line());
     LEMMA_RETURN_IF_ERROR(parse_operators());
+    choose_named_sizes();
     line_ = lines_.empty() ? 0 : lines_.size() - 1;
     if (set_.name.empty()) return error("there is no line 'set NAME'");
     if (set_.inputs.empty()) return error("there is no input");
@@ -137,6 +140,15 @@ class SetParser {
     if (words[0] == "input" || words[0] == "weight") return parse_inputs(words);
     return error(
         fmt::format("'{}' is none of: set, input, weight, limit, free, operator", words[0]));
+  }
+
+  void choose_named_sizes() {
+    std::vector<Substitution> operators;
+    for (const SetOperator& one : set_.operators) operators.push_back(one.enumerated);
+    const auto chosen = choose_sizes(sizes_, operators);
+    for (std::size_t i = 0; i < sizes_.size(); ++i)
+      for (const InputSize& size : sizes_[i])
+        set_.inputs[i].sizes.push_back(size.name.empty() ? size.number : chosen.at(size.name));
   }
 
   /// Terms start from inputs, which have to be within the limit as all values are.
@@ -201,7 +213,7 @@ class SetParser {
       return error(fmt::format("expected '{} NAME... : [SIZE, ...]'", words[0]));
     std::string shape;
     for (auto word = colon + 1; word != words.end(); ++word) shape += *word;
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<std::int64_t> sizes, parse_sizes(shape));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<InputSize> sizes, parse_sizes(shape));
     for (auto name = words.begin() + 1; name != colon; ++name) {
       for (const SetInput& other : set_.inputs)
         if (other.name == *name) return error(fmt::format("'{}' is already an input", *name));
@@ -209,19 +221,26 @@ class SetParser {
           fmt::format("rule use\n  {} : [n]\n  Relu({}) => {}", *name, *name, *name);
       if (!parse_substitutions(use, ""))
         return error(fmt::format("'{}' cannot be the name of an input", *name));
-      set_.inputs.push_back({std::string(*name), sizes, words[0] == "weight", line_ + 1});
+      set_.inputs.push_back({std::string(*name), {}, words[0] == "weight", line_ + 1});
+      sizes_.push_back(sizes);
     }
     return {};
   }
 
-  Result<std::vector<std::int64_t>> parse_sizes(std::string_view shape) const {
+  Result<std::vector<InputSize>> parse_sizes(std::string_view shape) const {
     if (!shape.starts_with('[') || !shape.ends_with(']'))
       return error(fmt::format("'{}' is not a shape", shape));
     shape = shape.substr(1, shape.size() - 2);
-    std::vector<std::int64_t> sizes;
+    std::vector<InputSize> sizes;
     while (!shape.empty()) {
       const std::size_t end = std::min(shape.find(','), shape.size());
-      LEMMA_ASSIGN_OR_RETURN(sizes.emplace_back(), number(shape.substr(0, end)));
+      const std::string_view word = shape.substr(0, end);
+      InputSize& size = sizes.emplace_back();
+      if (!word.empty() && is_ascii_letter(word[0])) {
+        size.name = word;
+      } else {
+        LEMMA_ASSIGN_OR_RETURN(size.number, number(word));
+      }
       shape.remove_prefix(std::min(end + 1, shape.size()));
     }
     return sizes;
@@ -299,6 +318,7 @@ class SetParser {
   bool in_operator_ = false;
   std::set<std::string_view> limits_;  // that were given
   std::string rule_text_;
+  std::vector<std::vector<InputSize>> sizes_;  // of the inputs
   OperatorSet set_;
 };
 

@@ -3,6 +3,8 @@
 //
 //   set small
 //   input x y : [2, 3]              tensors of one shape, which terms start from
+//   input p q : [m, n]              sizes without a number are chosen (generator/set_sizes.h): different ones, divisible
+//                                   where an operator divides
 //   weight a b : [3, 3]             the same; rules will ask that their value is known beforehand
 //   limit elements 64               terms with larger values are not built
 //   limit operators 3               of a term, if the command does not say (2)

@@ -380,8 +380,11 @@ class GraphUnroller {
       else
         return unsupported("an opaque operator");
     }
-    for (const GraphOutput& output : graph_.outputs())
+    for (const GraphOutput& output : graph_.outputs()) {
+      if (!is_real(graph_.type(output.value).data_type))
+        return unsupported("a result that is not real");
       builder_.tape().outputs.push_back(values_[output.value.v].places);
+    }
     return std::move(builder_.tape());
   }
 
@@ -425,8 +428,10 @@ class GraphUnroller {
       views.push_back({types[i].data_type, inputs.back().sizes, false});
     }
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
-      if (!is_real(graph_.type(node.output(i)).data_type))
-        return unsupported("a value that is not real");
+      const DataType kind = graph_.type(node.output(i)).data_type;
+      // Conditions are 0 or 1, and are used within the operator of the set only.
+      if (!is_real(kind) && kind != DataType::boolean)
+        return unsupported("a value that is neither real nor a condition");
       // In f64, so that constants are what the definition says.
       LEMMA_ASSIGN_OR_RETURN(
           const LoweredOutput output,

@@ -90,8 +90,8 @@ TEST(Generate, SaysWhatIsNeverAppliedAndWhatNoOperatorTakes) {
 }
 
 TEST(Generate, EveryOperatorOfAShippedSetIsApplied) {
-  for (const char* name :
-       {"taso", "cnn", "transformer", "recurrent", "movement", "elementary", "parallel"})
+  for (const char* name : {"taso", "cnn", "transformer", "recurrent", "movement", "elementary",
+                           "order", "inverses", "normalization", "selection", "parallel"})
     EXPECT_TRUE(testing::generated_from(testing::shipped_set(name), 2).report.warnings.empty())
         << name;
 }

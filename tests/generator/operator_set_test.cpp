@@ -102,6 +102,29 @@ TEST(OperatorSet, EveryErrorIsOneLine) {
   EXPECT_GT(errors, 10U);
 }
 
+TEST(OperatorSet, SizesWithNamesAreChosen) {
+  const OperatorSet set = testing::set_of(
+      "set named\n"
+      "input x : [m, n]\n"
+      "input a : [n, n]\n"
+      "input t : [m, 1]\n"
+      "input w : [3, k]\n"
+      "operator halves\n"
+      "  u : [r, p + q]\n"
+      "  where p == q\n"
+      "  let parts = Split{axis=1, split=[p, q]}(u)\n"
+      "  parts#0 & parts#1\n"
+      "operator column\n"
+      "  u : [r, 1]\n"
+      "  Relu(u)\n");
+  ASSERT_EQ(set.inputs.size(), 4U);
+  // m is not taken apart, n and k are halved, and all of them differ.
+  EXPECT_EQ(set.inputs[0].sizes, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(set.inputs[1].sizes, (std::vector<std::int64_t>{4, 4}));
+  EXPECT_EQ(set.inputs[2].sizes, (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(set.inputs[3].sizes, (std::vector<std::int64_t>{3, 6}));
+}
+
 TEST(OperatorSet, ShippedSetsCanBeRead) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("rules/operator_sets")) {

@@ -13,6 +13,7 @@
 #include "rule_language/substitution_analysis.h"
 #include "verifier/conditions/side_shapes.h"
 #include "verifier/exchange/taso_import.h"
+#include "verifier/exchange/taso_instances.h"
 
 namespace lemma::exchange {
 namespace {
@@ -25,19 +26,26 @@ std::optional<TasoType> simple_type(std::string_view name) {
       {"Tanh", TasoType::tanh},           {"Add", TasoType::add},
       {"Mul", TasoType::multiply},        {"MatMul", TasoType::matmul},
       {"Concat", TasoType::concat},       {"Split", TasoType::split},
-      {"Transpose", TasoType::transpose}, {"Conv", TasoType::conv2d}};
+      {"Transpose", TasoType::transpose}, {"Conv", TasoType::conv2d},
+      {"MaxPool", TasoType::max_pool},    {"AveragePool", TasoType::average_pool}};
   const auto entry = types.find(name);
   return entry == types.end() ? std::nullopt : std::optional(entry->second);
 }
 
 class RuleExporter {
  public:
-  explicit RuleExporter(const Substitution& rule) : rule_(rule) {}
+  RuleExporter(const Substitution& rule, const TasoInstance& instance)
+      : rule_(rule), instance_(instance) {}
 
   Result<TasoRule> run() {
     for (const RuleParameter& parameter : rule_.parameters) {
-      if (parameter.range != RuleParameter::Range::dimension) return unsupported("parameters");
-      bindings_.parameters[parameter.name] = Dimension::symbol(parameter.name);
+      const auto value = instance_.parameters.find(parameter.name);
+      if (value != instance_.parameters.end())
+        bindings_.parameters[parameter.name] = value->second;
+      else if (parameter.range == RuleParameter::Range::dimension)
+        bindings_.parameters[parameter.name] = Dimension::symbol(parameter.name);
+      else
+        return unsupported("parameters");
     }
     bind();
     number_inputs();
@@ -56,7 +64,7 @@ class RuleExporter {
   void bind() {
     for (const RuleGroup& group : rule_.groups) {
       Shape& shape = bindings_.groups[group.name];
-      for (std::size_t i = 0; i < group.minimum; ++i)
+      for (std::size_t i = 0; i < instance_.lengths.at(group.name); ++i)
         shape.push_back(Dimension::symbol(fmt::format("{}.{}", group.name, i)));
     }
     for (const std::string& name : dimension_variables(rule_))
@@ -119,6 +127,8 @@ class RuleExporter {
       return *shapes.of_terms[term.operands[i].v];
     };
     if (*type == TasoType::conv2d) return convolution(term, shape(0), shape(1), op);
+    if (*type == TasoType::max_pool || *type == TasoType::average_pool)
+      return pool(term, shape(0), op);
     if (*type == TasoType::multiply && shape(1).empty() && !shape(0).empty())
       op.type = static_cast<std::int64_t>(TasoType::scale);
     if (*type == TasoType::matmul) set(op, TasoKey::activation, 0);
@@ -155,23 +165,40 @@ class RuleExporter {
                            TasoOperator& op) {
     if (data.size() != 4 || term.operands.size() != 2)
       return unsupported("a convolution with a bias, or other than of images");
+    return window(term, {weight[2], weight[3]}, op);
+  }
+
+  /// Whether averages count the padding is TASO's to say, too.
+  Result<void> pool(const RuleTerm& term, const Shape& data, TasoOperator& op) {
+    const auto kernel =
+        attribute_of<Shape>(term, "kernel_shape", AttributeKind::dimensions, bindings_);
+    if (data.size() != 4 || !kernel || kernel->size() != 2)
+      return unsupported("a pool other than of images");
+    if (!(*kernel)[0].is_constant() || !(*kernel)[1].is_constant())
+      return unsupported("a pool whose window is a variable");
+    return window(term, *kernel, op);
+  }
+
+  Result<void> window(const RuleTerm& term, const Shape& kernel, TasoOperator& op) {
     const auto list = [&](std::string_view name, std::int64_t otherwise, std::size_t count) {
       return attribute_of<Shape>(term, name, AttributeKind::dimensions, bindings_)
           .value_or(Shape(count, Dimension(otherwise)));
     };
     const Shape strides = list("strides", 1, 2), pads = list("pads", 0, 4);
     if (list("dilations", 1, 2) != Shape(2, Dimension(1))) return unsupported("dilations");
+    if (strides.size() != 2 || pads.size() != 4)
+      return unsupported("a window of other than images");
     bool same = true;
     const bool valid = pads == Shape(4, Dimension(0));
     for (std::size_t i = 0; i < 2; ++i) {
       if (!strides[i].is_constant()) return unsupported("a stride that is a variable");
       same = same && strides[i].is(1) && pads[i] == pads[i + 2] &&
-             weight[i + 2] == pads[i] + pads[i] + Dimension(1);
+             kernel[i] == pads[i] + pads[i] + Dimension(1);
     }
     if (!same && !valid) return unsupported("padding that is neither SAME nor VALID");
-    const TasoKey kernels[] = {TasoKey::kernel_height, TasoKey::kernel_width};
+    const TasoKey keys[] = {TasoKey::kernel_height, TasoKey::kernel_width};
     for (std::size_t i = 0; i < 2; ++i)
-      if (weight[i + 2].is_constant()) set(op, kernels[i], weight[i + 2].offset());
+      if (kernel[i].is_constant()) set(op, keys[i], kernel[i].offset());
     set(op, TasoKey::stride_height, strides[0].offset());
     set(op, TasoKey::stride_width, strides[1].offset());
     set(op, TasoKey::padding, same ? 0 : 1);
@@ -180,6 +207,7 @@ class RuleExporter {
   }
 
   const Substitution& rule_;
+  const TasoInstance& instance_;
   RuleBindings bindings_;
   std::vector<std::int64_t> inputs_;
 };
@@ -194,15 +222,38 @@ void rename(RuleExpression& expression, std::map<std::string, std::string>& name
   for (RuleExpression& argument : expression.arguments) rename(argument, names);
 }
 
-}  // namespace
-
-Result<ExportedRule> export_rule(const Substitution& rule) {
+Result<ExportedRule> export_instance(const Substitution& rule, const TasoInstance& instance,
+                                     const std::string& name) {
   ExportedRule result;
-  LEMMA_ASSIGN_OR_RETURN(result.rule, RuleExporter(rule).run());
-  auto again = import_rule(result.rule, rule.name);
+  LEMMA_ASSIGN_OR_RETURN(result.rule, RuleExporter(rule, instance).run());
+  auto again = import_rule(result.rule, name);
   if (!again) return with_context("TASO would not read it", std::move(again.error()));
   result.as_read = std::move(*again);
+  result.of = rule.name;
   result.is_same = text_without_names(result.as_read) == text_without_names(rule);
+  return result;
+}
+
+}  // namespace
+
+Result<std::vector<ExportedRule>> export_rule(const Substitution& rule) {
+  std::vector<ExportedRule> result;
+  std::set<std::string> known;
+  std::optional<Error> first;
+  for (const TasoInstance& instance : taso_instances(rule)) {
+    const std::string name =
+        result.empty() ? rule.name : fmt::format("{}_instance_{}", rule.name, result.size() + 1);
+    auto exported = export_instance(rule, instance, name);
+    if (!exported) {
+      if (!first) first = std::move(exported.error());
+      continue;
+    }
+    // Instances that TASO reads as the same rule are one.
+    if (known.insert(text_without_names(exported->as_read)).second)
+      result.push_back(std::move(*exported));
+    if (result.back().is_same) return std::vector{std::move(result.back())};
+  }
+  if (result.empty()) return tl::unexpected(std::move(*first));
   return result;
 }
 
@@ -211,7 +262,7 @@ ExportedRules export_rules(const std::vector<Substitution>& rules) {
   for (const Substitution& rule : rules) {
     auto exported = export_rule(rule);
     if (exported)
-      result.rules.push_back(std::move(*exported));
+      for (ExportedRule& one : *exported) result.rules.push_back(std::move(one));
     else
       result.left_out.push_back(fmt::format("{}: {}", rule.name, exported.error().message));
   }

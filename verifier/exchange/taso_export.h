@@ -16,11 +16,13 @@ namespace lemma::exchange {
 
 struct ExportedRule {
   TasoRule rule;
-  Substitution as_read;  // what TASO makes of it, under the same name
+  Substitution as_read;  // what TASO makes of it
+  std::string of;        // the name of the rule that it is, or is an instance of
   bool is_same = false;  // but for names
 };
-/// An error says what TASO has no words for.
-Result<ExportedRule> export_rule(const Substitution& rule);
+/// The rule, or its instances for numbers of axes and values of parameters (taso_instances.h), each another rule for TASO:
+/// the first one is named as the rule, the next one NAME_instance_2. An error says what TASO has no words for.
+Result<std::vector<ExportedRule>> export_rule(const Substitution& rule);
 
 struct ExportedRules {
   std::vector<ExportedRule> rules;

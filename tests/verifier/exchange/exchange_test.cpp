@@ -235,8 +235,10 @@ TEST(TasoExport, ReadsBackAsTheSameRule) {
   for (const Substitution& rule : import_rules(*read_taso(small_file())).rules) {
     const auto exported = export_rule(rule);
     ASSERT_TRUE(exported) << rule.name << ": " << exported.error().message;
-    EXPECT_TRUE(exported->is_same) << text(exported->as_read);
-    EXPECT_EQ(text(*import_rule(exported->rule, rule.name)), text(exported->as_read));
+    ASSERT_EQ(exported->size(), 1U) << rule.name;
+    const ExportedRule& one = exported->front();
+    EXPECT_TRUE(one.is_same) << text(one.as_read);
+    EXPECT_EQ(text(*import_rule(one.rule, one.as_read.name)), text(one.as_read));
   }
 }
 
@@ -248,11 +250,33 @@ TEST(TasoExport, LeavesOutWhatTasoHasNoWordsFor) {
   const auto narrower =
       export_rule(parse("rule a\n  x : [A..]\n  y : [B..]\n  Add(x, y) => Add(y, x)\n"));
   ASSERT_TRUE(narrower);
-  EXPECT_FALSE(narrower->is_same) << "TASO does not broadcast";
-  EXPECT_EQ(text(narrower->as_read),
+  ASSERT_EQ(narrower->size(), 1U) << "TASO reads all numbers of axes as the same rule";
+  EXPECT_FALSE(narrower->front().is_same) << "TASO does not broadcast";
+  EXPECT_EQ(text(narrower->front().as_read),
             "rule a\n  x1 : [A1..]\n  x2 : [A1..]\n  Add(x1, x2) => Add(x2, x1)\n");
   EXPECT_EQ(message("rule a\n  x : [n]\n  Neg(x) => Neg(x)\n"), "the operator Neg");
   EXPECT_EQ(message("rule a\n  x : [n]\n  Relu(x) => x\n"), "an output that is an input");
+}
+
+TEST(TasoExport, WritesOutInstancesOfParameters) {
+  const auto exported =
+      export_rule(parse("rule a\n  x : [A..]\n  param p : permutation[len(A)]\n"
+                        "  Relu(Transpose{perm=p}(x)) = Transpose{perm=p}(Relu(x))\n"));
+  ASSERT_FALSE(exported) << "of no axis or one there is no exchange";
+  const auto matrices =
+      export_rule(parse("rule a\n  x : [m, A..]\n  param p : permutation[len(A) + 1]\n"
+                        "  Relu(Transpose{perm=p}(x)) = Transpose{perm=p}(Relu(x))\n"));
+  ASSERT_TRUE(matrices) << matrices.error().message;
+  ASSERT_EQ(matrices->size(), 1U);
+  EXPECT_NE(text(matrices->front().as_read).find("perm=[1, 0]"), std::string::npos)
+      << text(matrices->front().as_read);
+  const auto pools = export_rule(
+      parse("rule a\n  x : [a, b, c, d]\n  y : [a, e, c, d]\n  param s : dimensions[2]\n"
+            "  Concat{axis=1}(MaxPool{kernel_shape=[2, 2], strides=s}(x), "
+            "MaxPool{kernel_shape=[2, 2], strides=s}(y))\n"
+            "    = MaxPool{kernel_shape=[2, 2], strides=s}(Concat{axis=1}(x, y))\n"));
+  ASSERT_TRUE(pools) << pools.error().message;
+  EXPECT_EQ(pools->size(), 2U) << "strides of 1 and 3; there is none of 0";
 }
 
 // ---- Conditions -------------------------------------------------------------------------------

@@ -118,6 +118,21 @@ class Exchange(unittest.TestCase):
         self.assertIn("1 rules exported, 1 of them", result.stdout)
         self.assertIn("left out: lost: TASO would read a rule that is not true", result.stderr)
 
+    def test_rewriting_systems_get_what_comes_back(self):
+        rules, again = self.folder / "a.rules", self.folder / "b.rules"
+        rules.write_text("rule kept\n  x : [n, m]\n  Abs(Neg(x)) = Abs(x)\n")
+        for form in ("egg", "egglog"):
+            out = self.folder / form
+            printed = run(LEMMA, "rules", "export", rules, "--format", form, "-o", out).stdout
+            self.assertEqual(printed, "1 rules exported; 0 of 1 left out\n")
+            run(LEMMA, "rules", "import", out, "--format", form, "-o", again)
+            self.assertEqual(again.read_text(), rules.read_text())
+            cut = self.folder / "cut"
+            cut.write_text(out.read_text().rstrip()[:-1])
+            result = run(LEMMA, "rules", "import", cut, "--format", form, code=2)
+            self.assertEqual((result.stdout, result.stderr.count("\n")), ("", 1), result.stderr)
+            self.assertIn(f"{cut}:", result.stderr)
+
     def test_other_provers_agree(self):
         if not shutil.which("eprover") and not shutil.which("cvc5"):
             self.skipTest("neither eprover nor cvc5 is installed")
