@@ -78,6 +78,10 @@ class OperatorTuner {
  private:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
   bool is_over() const { return seconds() > options_.seconds || options_.is_over(); }
+  /// A first batch is timed however little time there is.
+  bool has_no_time() const {
+    return outcome_.timed + outcome_.known == 0 ? options_.is_over() : is_over();
+  }
 
   Result<void> read_database() {
     LEMMA_ASSIGN_OR_RETURN(const auto trials, database_.trials(target_, name_));
@@ -172,7 +176,7 @@ class OperatorTuner {
   /// Times the most promising candidates, as many at once as there are compilers.
   Result<void> time_pool(std::vector<std::size_t> pool, std::size_t most) {
     const std::size_t at_a_time = std::max(1U, std::thread::hardware_concurrency());
-    for (std::size_t done = 0; done < most && !pool.empty() && !is_over();) {
+    for (std::size_t done = 0; done < most && !pool.empty() && !has_no_time();) {
       const std::size_t count = std::min({at_a_time, most - done, pool.size()});
       std::partial_sort(pool.begin(), pool.begin() + static_cast<std::ptrdiff_t>(count), pool.end(),
                         [this](std::size_t a, std::size_t b) {

@@ -31,7 +31,7 @@ CHAPTERS = {
         "taso-rules", "taso-conditions", "exports", "numpy-evaluation", "soundness", "contradictions"],
     "Generator and databases": ["enumeration", "growth", "databases", "rule-database", "database-workers", "what-follows", "completeness", "pairs", "lines-by-hand"],
     "Task programs": ["task-times", "task-time-spread", "control-flow", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",
-        "task-threads", "task-profile", "fusion", "fusion-times", "schedules", "schedule-averages", "operator-spread", "tiles", "schedule-proof", "memory-plans"],
+        "task-threads", "task-profile", "fusion", "fusion-times", "schedules", "schedule-averages", "operator-spread", "tuning", "tiles", "schedule-proof", "memory-plans"],
     "CUDA source": ["cuda-compile", "hip-compile", "cuda-audit", "cuda-measurements", "cuda-on-a-processor", "cuda-mutants", "ptx-execution", "cuda-waits", "run-book",
         "library-calls", "kept-weights", "cuda-planned-gains", "cuda-predictions"],
     "Faults and processes": ["faults", "parallel-use", "survivors", "profile-database"],

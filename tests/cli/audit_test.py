@@ -94,7 +94,7 @@ class Audit(unittest.TestCase):
         page = files["rule-merge_convs_sharing_input.html"]
         self.assertEqual(page.count("<svg "), 2)
         for part in ("Left side", "Right side", "step 1: ", "axiom-conv_concat_output_channels.html",
-                     "Class: bitwise", "&amp;", "All cases are on record as proved", "index.html#operator=Split",
+                     "Class: reassociation", "&amp;", "All cases are on record as proved", "index.html#operator=Split",
                      "Element of output 1 of the left side", "The same of the right side"):
             self.assertIn(part, page)
         self.assertNotIn("cannot be shown", "".join(files.values()))

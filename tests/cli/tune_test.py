@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
+environment.enter_or_skip()
+
 LEMMA = ""
 PRODUCT = ["--operator", "MatMul", "--operand", "f32[12, 40]", "--operand", "constant f32[40, 24]"]
 SUM = ["--operator", "ReduceSum", "--operand", "f32[3, 20, 30]", "--attribute", "axes=[1]"]
@@ -191,5 +193,4 @@ if __name__ == "__main__":
     LEMMA = sys.argv[at + 1]
     del sys.argv[at:at + 2]
     os.environ.pop("LEMMA_PROFILE", None)
-    environment.enter()
     unittest.main()

@@ -68,11 +68,13 @@ constexpr std::int64_t even_parts(std::int64_t extent, std::int64_t most) {
   return (extent + blocks - 1) / blocks;
 }
 
-/// Rows of a block with so many lanes: their sums take half of the registers at most.
+/// Rows of a block with so many lanes: their sums take half of the registers at most, or three quarters where there are few,
+/// because a sum waits for its last addition.
 template <typename T>
 constexpr std::int64_t rows_of_block(std::int64_t extent, std::int64_t lanes) {
+  constexpr std::int64_t sums = registers > 16 ? registers / 2 : registers * 3 / 4;
   const std::int64_t vectors = (lanes + register_elements<T> - 1) / register_elements<T>;
-  return even_parts(extent, registers / 2 / vectors);
+  return even_parts(extent, sums / vectors);
 }
 
 /// Rows of a block whose lanes are channels: their sums leave registers for a row of lanes,
