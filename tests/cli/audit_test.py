@@ -100,7 +100,7 @@ class Audit(unittest.TestCase):
         self.assertNotIn("cannot be shown", "".join(files.values()))
         index = files["index.html"]
         self.assertEqual(index.count("<tr data-class="), len(rules))
-        row = re.search(r'<tr data-class="bitwise" data-operators="Concat Conv Split" data-text="([^"]*)">.*'
+        row = re.search(r'<tr data-class="reassociation" data-operators="Concat Conv Split" data-text="([^"]*)">.*'
                         r'rule-merge_convs_sharing_input', index)
         self.assertIn("conv{dilations=d, group=1", row[1])
         self.assertIn("conv_concat_output_channels", row[1])
