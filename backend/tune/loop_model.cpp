@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backend/emit/emit_block.h"
+#include "backend/emit/parts/vectors.h"
 #include "backend/emit/vector_reduction.h"
 #include "backend/lower/tile.h"
 #include "lowering/merge_axes.h"
@@ -23,17 +24,6 @@ constexpr double near_bytes = 1 << 19;  // of the second cache
 constexpr double near_bytes_in_a_cycle = 32, far_bytes_in_a_cycle = 8;
 constexpr double operations_in_a_cycle = 4;  // of what is not in vectors for sure
 
-/// The same as the functions of emit/parts/vectors.h.
-std::int64_t fitting(std::int64_t extent, std::int64_t most) {
-  std::int64_t size = 1;
-  while (2 * size <= extent && 2 * size <= most) size *= 2;
-  return size;
-}
-std::int64_t even_parts(std::int64_t extent, std::int64_t most) {
-  const std::int64_t blocks = (extent + most - 1) / most;
-  return (extent + blocks - 1) / blocks;
-}
-
 struct BlockSizes {
   std::int64_t lanes = 1, rows = 1, vectors = 1;
 };
@@ -49,7 +39,8 @@ BlockSizes sizes_of(const ElementBlock& block, std::int64_t in_register, std::in
     sizes.lanes = std::min(*schedule.vectors, block.lane_extent / in_register) * in_register;
   sizes.vectors = (sizes.lanes + in_register - 1) / in_register;
   if (!block.has_rows()) return sizes;
-  const std::int64_t most = block.has_channel_lanes() ? registers * 11 / 16 : registers / 2;
+  const std::int64_t most =
+      block.has_channel_lanes() ? sums_of_panel(registers) : sums_of_block(registers);
   sizes.rows = even_parts(block.row_extent,
                           schedule.rows.value_or(std::max<std::int64_t>(1, most / sizes.vectors)));
   return sizes;

@@ -68,21 +68,27 @@ constexpr std::int64_t even_parts(std::int64_t extent, std::int64_t most) {
   return (extent + blocks - 1) / blocks;
 }
 
-/// Rows of a block with so many lanes: their sums take half of the registers at most, or three quarters where there are few,
-/// because a sum waits for its last addition.
+/// Vectors of sums that a block keeps in so many registers: half of them, or three quarters where there are few, because a
+/// sum waits for its last addition.
+constexpr std::int64_t sums_of_block(std::int64_t count) {
+  return count > 16 ? count / 2 : count * 3 / 4;
+}
+/// The same where lanes are channels: sums leave registers for a row of lanes, an element, and what the compiler needs.
+/// GCC 12 keeps sums in memory from 12 rows of two vectors on.
+constexpr std::int64_t sums_of_panel(std::int64_t count) { return count * 11 / 16; }
+
+/// Rows of a block with so many lanes.
 template <typename T>
 constexpr std::int64_t rows_of_block(std::int64_t extent, std::int64_t lanes) {
-  constexpr std::int64_t sums = registers > 16 ? registers / 2 : registers * 3 / 4;
   const std::int64_t vectors = (lanes + register_elements<T> - 1) / register_elements<T>;
-  return even_parts(extent, sums / vectors);
+  return even_parts(extent, sums_of_block(registers) / vectors);
 }
 
-/// Rows of a block whose lanes are channels: their sums leave registers for a row of lanes,
-/// an element, and what the compiler needs. GCC 12 keeps sums in memory from 12 rows of two vectors on.
+/// Rows of a block whose lanes are channels.
 template <typename T>
 constexpr std::int64_t rows_of_panel(std::int64_t extent, std::int64_t lanes) {
   const std::int64_t vectors = (lanes + register_elements<T> - 1) / register_elements<T>;
-  return even_parts(extent, registers * 11 / 16 / vectors);
+  return even_parts(extent, sums_of_panel(registers) / vectors);
 }
 
 /// Elements that one vector has, of a block with so many side by side.
