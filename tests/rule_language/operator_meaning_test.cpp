@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <map>
 #include <set>
 #include <thread>
@@ -215,18 +214,14 @@ TEST(ShippedOperators, AreAcceptedByTheirFamily) {
   }
 }
 
-TEST(ShippedOperators, HaveDigestsOfTheirOwnQuickly) {
+TEST(ShippedOperators, HaveDigestsOfTheirOwn) {
   const std::set<OperatorId> used = operators_of_axioms();
   EXPECT_GE(used.size(), 50U);
   std::map<std::string, std::string_view> known;
-  const std::clock_t begin = std::clock();  // of the processor: machines may be busy
   for (const OperatorId op : used) {
     const auto [other, is_new] = known.emplace(meaning_digest(record(op)), record(op).name);
     EXPECT_TRUE(is_new) << record(op).name << " and " << other->second;
   }
-  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  std::cout << used.size() << " operators: " << seconds << " s\n";
-  EXPECT_LT(seconds, 3.0);
   for (const OperatorId op : used) EXPECT_EQ(known.at(meaning_digest(op)), record(op).name);
 }
 
