@@ -64,10 +64,12 @@ function(lemma_add_test name)
     PROPERTIES LABELS "${label}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
 endfunction()
 
-# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS] [COST SECONDS] [LONG | QUICK])
-# The program says with exit code 77 that it could not run here; that is reported as skipped.
+# lemma_add_script_test(readme COMMAND program arguments... [TIMEOUT SECONDS] [COST SECONDS] [LONG | QUICK]
+#                       [LONG_PART])
+# The program says with exit code 77 that it could not run here; that is reported as skipped. LONG_PART adds a second,
+# long test NAME_long of what has the mark @long in the script (tests/cli/tested_programs.py).
 function(lemma_add_script_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;QUICK" "TIMEOUT;COST" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG;QUICK;LONG_PART" "TIMEOUT;COST" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "lemma_add_script_test(${name}): bad arguments")
   endif()
@@ -93,4 +95,7 @@ function(lemma_add_script_test name)
   set_tests_properties(${name} PROPERTIES
     ENVIRONMENT "LEMMA_TARGET=cpu;LEMMA_PROFILE=:memory:"
     SKIP_RETURN_CODE 77 LABELS "${label}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
+  if(arg_LONG_PART)
+    lemma_add_script_test(${name}_long COMMAND ${arg_COMMAND} --long TIMEOUT 3600 LONG)
+  endif()
 endfunction()

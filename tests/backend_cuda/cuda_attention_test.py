@@ -10,6 +10,7 @@ import unittest
 import cuda_case
 import ptx_program
 from cuda_models import BF16, F16, F32, I64, model, node, tensor, weights
+import tested_programs
 from tiny_models import integer_attribute, integers_attribute
 
 WORDS = ("--device", "h100", "--units", 2, "--block-threads", 64, "--no-resources")
@@ -110,6 +111,7 @@ class CudaAttention(cuda_case.ProgramCase):
     def test_attention_is_one_kernel_and_agrees_with_the_interpreter(self):
         self.assertEqual([failure for failure in self.for_each(self.disagreement_of_attention, self.attentions) if failure], [])
 
+    @tested_programs.long
     def test_rows_of_few_queries_are_computed_in_parts_of_their_columns(self):
         self.assertEqual([failure for failure in self.for_each(self.disagreement_of_row, self.rows) if failure], [])
 

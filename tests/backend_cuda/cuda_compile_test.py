@@ -66,8 +66,8 @@ class Cuda(unittest.TestCase):
 
 
 class Compiled(Cuda):
-    def test_it_compiles_and_links(self):
-        for model, architecture, *options in COMPILED:
+    def compile_and_link(self, programs):
+        for model, architecture, *options in programs:
             directory = self.folder / model
             device = [] if "--device" in options else ["--device", DEVICE]
             done = self.emit(model, "--arch", architecture, *device, "-o", directory, "--name", "sample", *options)
@@ -84,6 +84,13 @@ class Compiled(Cuda):
             self.assertTrue("ld.acquire.gpu.u64" in ptx)
             self.assertTrue("red.release.gpu.add.u64" in ptx)
 
+    def test_it_compiles_and_links(self):
+        self.compile_and_link(COMPILED[::3])
+
+    @tested_programs.long
+    def test_the_others_compile_and_link(self):
+        self.compile_and_link([each for i, each in enumerate(COMPILED) if i % 3 != 0])
+
     def test_ptxas_keeps_registers_for_as_many_blocks_as_share_a_multiprocessor(self):
         # The device has four.
         for units, threads, blocks in ((4, 256, 1), (11, 128, 3)):
@@ -99,6 +106,7 @@ class Compiled(Cuda):
             self.assertRegex(bounds, rf"\n\.maxntid {threads}\b")
             self.assertRegex(bounds, rf"\n\.minnctapersm {blocks}\n")
 
+    @tested_programs.long
     def test_neighbours_are_read_and_stored_in_one_access(self):
         directory = self.folder / "wide"
         done = self.emit("wide_elementwise", "--arch", "sm_90", "--device", DEVICE, "--block-threads", 64, "-o", directory,

@@ -9,6 +9,7 @@ import sys
 import cuda_case
 import cuda_mutants
 import host_program
+import tested_programs
 
 WORDS = ("--device", host_program.HOST_CUDA / "large_tasks.json", "--units", 1, "--block-threads", 64, "--without", "packing")
 KINDS = ("terms left out", "all lanes store", "lanes not put together", "half of the lanes put together",
@@ -34,6 +35,7 @@ class CudaLanes(cuda_case.ProgramCase):
         sites = cuda_mutants.sites(directory)
         self.assert_found(directory, next(site for site in sites if site[0] == "threads take too few elements"), "turned")
 
+    @tested_programs.long
     def test_changes_are_found(self):
         directory = self.write_program("narrow_products", "changed", *WORDS)
         self.assertIsNone(self.host.build(directory, "sample"))

@@ -15,6 +15,7 @@ import ptx_mutants
 import ptx_program
 import ptx_text
 import ptx_translation
+import tested_programs
 
 MODELS = ("lstm", "tiled_product_f16")
 LARGE = ("tiled", "aligned", "batched")  # begin the names of models that are cut into tiles
@@ -98,6 +99,7 @@ class CudaPtx(cuda_case.ProgramCase):
     def test_what_nvcc_makes_agrees_with_the_interpreter(self):
         self.assertEqual([failure for failure in self.for_each(self.disagreement_of, MODELS) if failure], [])
 
+    @tested_programs.long
     def test_changes_of_what_only_nvcc_reads_are_found(self):
         changes = []
         for model, kinds in self.changes.items():

@@ -12,6 +12,7 @@ import sys
 import cuda_case
 import cuda_mutants
 import host_program
+import tested_programs
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -79,6 +80,7 @@ class CudaTiles(Tiles):
     def test_models_agree_with_the_interpreter(self):
         self.all_agree(SAMPLES)
 
+    @tested_programs.long
     def test_threads_that_are_no_power_of_two_share_tiles(self):
         self.assertIsNone(self.agreement("tiled_product_f16", MATRIX, "--units", 1, threads=160))
 
@@ -148,6 +150,7 @@ class CudaTiles(Tiles):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("--tf32", done.stderr)
 
+    @tested_programs.long
     def test_changes_of_the_text_are_found(self):
         if not self.host.sanitizer:
             self.skipTest("there is no ThreadSanitizer")

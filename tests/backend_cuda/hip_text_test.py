@@ -13,6 +13,7 @@ import cuda_case
 import cuda_models
 import cuda_mutants
 import host_program
+import tested_programs
 
 OK, UNFIT_DEVICE = 0, 6
 DEVICE = host_program.HOST_CUDA / "device.json"
@@ -28,7 +29,7 @@ def long_row():
 class HipText(cuda_case.ProgramCase):
     target = "hip"
     models = {**cuda_models.MODELS, "long_row": long_row}
-    every = 4  # the suite compares the first variant, the fourth behind it, ...
+    every = 8  # the suite compares the first variant, the eighth behind it, ...
     numbers = itertools.count()
 
     def agreement(self, model, *words):
@@ -112,6 +113,7 @@ class HipText(cuda_case.ProgramCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("--arch gfx90a: of --target cuda: sm_75", done.stderr)
 
+    @tested_programs.long
     def test_changes_of_the_text_are_found(self):
         if not self.host.sanitizer:
             self.skipTest("there is no ThreadSanitizer")

@@ -111,6 +111,7 @@ class Audit(unittest.TestCase):
         self.assertEqual(refuted.count("<h2>"), wanted)
         self.assertIn("rule-merge_convs_sharing_input.html", files["axiom-conv_concat_output_channels.html"])
 
+    @tested_programs.long
     def test_pages_are_the_same_each_time(self):
         with tempfile.TemporaryDirectory() as folder:
             written = []

@@ -68,6 +68,7 @@ class Compile(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    @tested_programs.long
     def test_the_directory_runs_by_itself(self):
         directory = self.compiled(TWO_LAYER, "program")
         self.assertEqual({file.name for file in directory.iterdir()},
@@ -111,6 +112,7 @@ class Compile(unittest.TestCase):
                 self.assertIn(part, said)
                 self.assertEqual(said.count("\n"), 1)
 
+    @tested_programs.long
     def test_several_sizes(self):
         directory = self.compiled(self.symbolic(), "program", "--shape", "x:2/5,3")
         text = self.in_python(directory, "symbolic", """for size in (5, 2, 5):
@@ -134,6 +136,7 @@ class Compile(unittest.TestCase):
                           [("n", count), ("x", vector)], [("last", vector), ("rows", tensor_type(F32, ["K", 2]))],
                           initializers=[tiny_models.tensor("k", [2], [1, 1])])
 
+    @tested_programs.long
     def test_a_loop_is_part_of_the_library(self):
         directory = self.compiled(self.rows_model(), "program", "--most-steps", 5)
         text = self.in_python(directory, "rows", """x = np.array([1, 2], np.float32)
@@ -172,6 +175,7 @@ class Compile(unittest.TestCase):
             "create", "destroy", "input_bytes", "input_count", "input_name", "input_type", "message", "output_bytes",
             "output_count", "output_name", "output_type", "record", "run", "share", "step_count")})
 
+    @tested_programs.long
     def test_a_model_may_have_the_name_of_a_module(self):
         model = self.folder / "numpy.onnx"
         shutil.copyfile(TWO_LAYER, model)
@@ -210,6 +214,7 @@ class Compile(unittest.TestCase):
             self.assertTrue(pathlib.Path(file).is_file())
         self.assertTrue(all(name.startswith("task_program_") for name in self.visible(part["library"])))
 
+    @tested_programs.long
     def test_long_sums_of_integers_are_exact(self):
         u8, i8, i32 = 2, 3, 6  # in ONNX
         model = self.write("integers.onnx", [node("MatMulInteger", ["x", "w"], ["y"])],

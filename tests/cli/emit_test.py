@@ -90,6 +90,7 @@ class Emit(unittest.TestCase):
             (directory / "selfcheck.bin").write_bytes(recorded)
             self.assertEqual(subprocess.run([directory / "check", directory], capture_output=True).returncode, 1)
 
+    @tested_programs.long
     def test_it_builds_with_cmake(self):
         if not shutil.which("cmake") or not shutil.which("c++"):
             self.skipTest("there is no cmake or no compiler")
@@ -132,12 +133,15 @@ class Emit(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(done.stderr, "")
 
+    @tested_programs.long
     def test_threads_do_not_race(self):
         self.check_with_sanitizers("thread", 20, (self.softmax_model(), 4), (self.deep_model(), 3))
 
+    @tested_programs.long
     def test_memory_is_used_as_it_may_be(self):
         self.check_with_sanitizers("address,undefined", 3, (self.half_model(), 3), (self.deep_model(), 4, "--no-fusion"))
 
+    @tested_programs.long
     def test_a_race_would_be_found(self):
         """The same check with a schedule whose waits are gone."""
         directory = self.emit(self.deep_model(), "program", *SLOW, 4, "--no-fusion")
@@ -238,6 +242,7 @@ class Emit(unittest.TestCase):
             self.assertIn(part, done.stderr)
             self.assertFalse((self.folder / "refused").exists())
 
+    @tested_programs.long
     def test_outputs_do_not_depend_on_the_number_of_threads(self):
         if not shutil.which("c++") and not os.environ.get("CXX"):
             self.skipTest("there is no compiler")
@@ -439,6 +444,7 @@ class Emit(unittest.TestCase):
                           [("x", rows), ("mask", mask)], [("y", rows)],
                           initializers=[tiny_models.tensor("w", [64, 64], [(i * 31 % 97 - 48) / 97 for i in range(4096)])])
 
+    @tested_programs.long
     def test_sizes_have_as_many_threads_as_pay(self):
         """One row is computed by one thread, many by two: in one program, whose threads are not needed in each run."""
         rows = ("--shape", "x:1/8192,64", "--shape", "mask:1/8192,1", "--threads", 2)

@@ -277,6 +277,7 @@ class Outputs(unittest.TestCase):
                         files.pop(pathlib.Path("result.onnx"), None)
                     self.assertEqual(after, before)
 
+    @tested_programs.long
     def test_what_a_private_model_gives_is_private(self):
         model = self.folder / "a/model.onnx"
         for mode in (0o600, 0o640, 0o644):

@@ -147,6 +147,7 @@ class Search(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("holds", done.stdout)
 
+    @tested_programs.long
     def test_no_explanation_of_another_model_stays(self):
         file = self.folder / "it.explanation"
         self.figures("--explain", file)

@@ -158,12 +158,14 @@ class SharedPrograms(unittest.TestCase):
                 self.check(threads, 100)
                 shutil.rmtree(self.folder / "model")
 
+    @tested_programs.long
     def test_they_do_not_race(self):
         if not self.has("-fsanitize=thread"):
             self.skipTest("there is no ThreadSanitizer")
         # It does not follow threads that are started after fork().
         self.check(2, 5, "-g", "-fsanitize=thread", forks=False)
 
+    @tested_programs.long
     def test_memory_is_used_as_it_may_be(self):
         if not self.has("-fsanitize=address,undefined"):
             self.skipTest("there is no AddressSanitizer")

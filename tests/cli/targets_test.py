@@ -155,6 +155,7 @@ class Targets(unittest.TestCase):
         self.optimize(EXAMPLE, "a/model.onnx", "--no-measure")
         self.assertEqual(sorted(file.name for file in (self.folder / "a").iterdir()), ["model.onnx", "model.rtask"])
 
+    @tested_programs.long
     def test_a_program_takes_another_name_beside_what_is_none(self):
         self.need_compiler()
         (self.folder / "c.rtask").mkdir()
@@ -191,6 +192,7 @@ class Targets(unittest.TestCase):
         self.assertEqual(json.loads(done.stdout)["models"][0]["task_program"], str(self.folder / "out" / "c-2.rtask"))
         self.assertEqual((self.folder / "out" / "c-1.rtask" / "README.md").read_bytes(), before)
 
+    @tested_programs.long
     def test_what_is_measured_is_repeated_by_replay(self):
         self.need_compiler()
         report = self.folder / "report.json"

@@ -140,6 +140,7 @@ class TuneTest(unittest.TestCase):
         self.assertIn("'rows=many' is no field of a loop schedule", done.stderr)
         self.assertFalse((self.folder / "emitted").exists())
 
+    @tested_programs.long
     def test_an_interruption_leaves_a_file_that_can_be_gone_on_with(self):
         call = [LEMMA, "tune", *PRODUCT, "--database", self.database, "--threads", "1", "--seconds", "100"]
         with subprocess.Popen(list(map(str, call)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:

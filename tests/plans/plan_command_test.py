@@ -78,6 +78,7 @@ class Verify(Case):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"by [1-4]\d claims")
 
+    @tested_programs.long
     def test_what_cannot_be_computed_is_unknown(self):
         sizes = parallel.LlamaSizes(layers=3)
         files = self.write(parallel.llama(sizes, 1), [parallel.llama(sizes, 8, "sum_twice", 1)])

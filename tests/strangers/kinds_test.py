@@ -6,7 +6,6 @@ The cases are Lemma's own, of the kinds that public reports about comparable too
 Python environment of scripts/setup --tests.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -15,7 +14,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "scripts"), str(pathlib.Path(__file__).resolve().parent)]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "cli"), str(pathlib.Path(__file__).resolve().parent)]
 import environment  # noqa: E402
 
 environment.enter_or_skip()
@@ -23,6 +22,7 @@ environment.enter_or_skip()
 import onnx  # noqa: E402
 import onnx.parser  # noqa: E402
 
+import tested_programs  # noqa: E402
 from counting import nodes_of  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "bugs"
@@ -192,10 +192,11 @@ class Kinds(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{words} {file.name}: {done.stderr}")
         return out, json.loads(done.stdout)["models"][0]
 
-    def check(self, file, most):
+    def check(self, file, most, commands=(0, 1)):
         # Starting ONNX Runtime takes most of the time: where it does not decide, it judges one of the two results.
         is_judged = any(kind in file.name for kind in ("random", "disputed", "K2", "K6"))
-        for words in (["simplify"], ["optimize", "--no-measure"] + ([] if is_judged else ["--no-second-judge"])):
+        both = ["simplify"], ["optimize", "--no-measure"] + ([] if is_judged else ["--no-second-judge"])
+        for words in (both[i] for i in commands):
             with self.subTest(file=file.name, command=words[0]):
                 out, figures = self.run_on(words, file)
                 written = onnx.load(out)
@@ -239,13 +240,21 @@ class Kinds(unittest.TestCase):
 
 
 def add_kind(kind, cases):
-    def test(self):
-        for name, (message, most) in cases.items():
+    def check(self, first):
+        for number, (name, (message, most)) in enumerate(cases.items()):
             file = self.folder / f"{kind}-{name}.onnx"
             onnx.save(message, file)
-            self.check(file, most)
+            self.check(file, most, [(first + number) % 2])
+
+    def test(self):
+        check(self, 0)
+
+    @tested_programs.long
+    def other_test(self):
+        check(self, 1)
 
     setattr(Kinds, f"test_{kind}", test)
+    setattr(Kinds, f"test_{kind}_by_the_other_command", other_test)
 
 
 for kind, cases in CASES.items():
@@ -267,11 +276,9 @@ class PublicCases(Kinds):
 
 for kind in CASES:
     setattr(PublicCases, f"test_{kind}", None)
+    setattr(PublicCases, f"test_{kind}_by_the_other_command", None)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--lemma", required=True)
-    arguments, rest = parser.parse_known_args()
-    LEMMA = arguments.lemma
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
     unittest.main(argv=[sys.argv[0], *rest])
