@@ -16,7 +16,7 @@ Result<Successor> successor_by(const SearchContext& context,
                                std::span<const CompiledRule> rules) {
   LEMMA_ASSIGN_OR_RETURN(Walk walk,
                          walked(path, end,
-                                {rules, context.rules.relevant, context.options.bitwise_rules,
+                                {rules, context.rules.relevant, context.rules.bitwise,
                                  context.options.explain}));
   return Successor{std::move(end), std::move(walk.derivation), std::move(walk.rules_used),
                    std::move(walk.stages)};
