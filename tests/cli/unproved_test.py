@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,7 +40,7 @@ class Unproved(unittest.TestCase):
     def optimize(self, rules, *options):
         file = self.folder / "mine.rules"
         file.write_text(rules)
-        done = run(LEMMA, "optimize", self.model, "-o", self.output, "--no-measure", "--json", "--explain",
+        done = run(LEMMA, "optimize", self.model, "-o", self.output, "--no-measure", "--no-second-judge", "--json", "--explain",
                    self.explanation, "--only-rules", "added_zeros|no_sign", "--unproved", file, *options)
         return done, json.loads(done.stdout)["models"][0] if done.stdout else None
 
@@ -55,9 +56,17 @@ class Unproved(unittest.TestCase):
     def test_no_checker_accepts_the_explanation(self):
         self.optimize(TRUE)
         self.assertIn("outside rule 'added_zeros': it is taken without proof", self.explanation.read_text())
+        few = self.folder / "few"
+        few.mkdir()
+        smallest = min((ROOT / "rules" / "substitutions").glob("*.certificates"), key=lambda file: file.stat().st_size)
+        for file in (smallest, smallest.with_suffix(".rules")):
+            shutil.copy(file, few)
         for checker in ([CHECKER], [sys.executable, SECOND]):
-            done = run(*checker, "rules/substitutions", self.explanation)
+            words = (*checker, "--axioms", ROOT / "rules" / "axioms", "--rules", few, few)
+            self.assertEqual(run(*words).returncode, 0)
+            done = run(*words, self.explanation)
             self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+            self.assertIn("added_zeros", done.stdout + done.stderr)
 
     def test_false_ones_are_caught_by_the_check(self):
         done, figures = self.optimize(FALSE)
