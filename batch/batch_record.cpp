@@ -138,15 +138,18 @@ BatchRecord::Conditions BatchRecord::conditions_of(const OptimizeRequest& reques
   options.model = options.output = options.task_program = "";
   options.device_file = "";
   options.rules_directories.clear();
+  options.unproved.clear();
   const auto [program, is_new] = digests_.try_emplace("/proc/self/exe");
   if (is_new) program->second = program_digest().value_or("");
+  std::string rules = digest_of_folders(request.rules_directories);
+  for (const std::string& file : request.unproved) rules = sha256(rules + digest_of_file(file));
   std::string device = digest_of_file(request.device_file);
   if (!request.options.costs.shipped.empty())
     device = sha256(device + digest_of_file(request.options.costs.shipped.string()));
   return {{"the device differs", std::move(device)},
           {"the options differ", sha256(to_json(options))},
           {"the program is another one", program->second},
-          {"the rules have changed", digest_of_folders(request.rules_directories)}};
+          {"the rules have changed", std::move(rules)}};
 }
 
 std::optional<OptimizeAnswer> BatchRecord::answer_to(const OptimizeRequest& request,

@@ -11,6 +11,7 @@ enum class ExitCode : int {
   check_failed = 4,
   no_ranks = 5,   // started as several processes, and cannot share the work among them
   no_device = 6,  // the target needs a device that is not here
+  unproved = 7,   // a result stands on rules that were given without proof
 };
 
 }  // namespace lemma

@@ -50,7 +50,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeOptions, rules, searches, cleans, kee
                                    is_only_described, costs, writing, operator_set, explanation,
                                    trace, threads, time_limit_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OptimizeRequest, model, output, device_file, rules_directories,
-                                   task_program, target, shapes, sample_shapes, outputs,
+                                   unproved, task_program, target, shapes, sample_shapes, outputs,
                                    fixes_defaults, memory_limit_bytes, takes_digests, options)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCost, seconds, flops, bytes, operators, parameters,
@@ -60,7 +60,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheaperGraph, seconds, cost)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExtractionProof, cost, lower_bound, optimal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RewrittenPlaces, text, count, predicted_saving, measured_saving)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchFigures, strategy, before, after, cheaper_graphs,
-                                   rules_used, rules_considered, left_out, stop_reason,
+                                   rules_used, unproved, rules_considered, left_out, stop_reason,
                                    egraph_nodes, rounds, passes, parts, graphs, candidates, places,
                                    extraction, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SampledCheck, passed, samples, adversarial, max_error,
@@ -128,6 +128,18 @@ Result<T> parse_line(const std::string& text) {
 }
 
 }  // namespace
+
+Result<RuleDatabase> requested_rules(const OptimizeRequest& request) {
+  const std::vector<std::filesystem::path> folders(request.rules_directories.begin(),
+                                                   request.rules_directories.end());
+  LEMMA_ASSIGN_OR_RETURN(RuleDatabase rules, load_rules(folders));
+  for (const std::string& file : request.unproved) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
+    LEMMA_ASSIGN_OR_RETURN(std::vector<Substitution> given, parse_substitutions(contents, file));
+    LEMMA_RETURN_IF_ERROR(rules.add(RuleDatabase::without_proof(std::move(given)), file));
+  }
+  return rules;
+}
 
 std::string to_json(const TimingReport& report) {
   return Json(report).dump(-1, ' ', false, Json::error_handler_t::replace);

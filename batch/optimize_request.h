@@ -16,6 +16,7 @@ struct OptimizeRequest {
   std::string model, output;  // files
   std::string device_file;
   std::vector<std::string> rules_directories;
+  std::vector<std::string> unproved;       // files of rules that are used without proof
   std::string task_program;                // the directory for it, if the target wants one
   std::string target;                      // if Lemma times its operators itself, else empty
   std::vector<std::string> shapes;         // NAME:1,3,224,224
@@ -28,10 +29,8 @@ struct OptimizeRequest {
   OptimizeOptions options;
 };
 
-/// The folders that rules are loaded from.
-inline std::vector<std::filesystem::path> rules_folders(const OptimizeRequest& request) {
-  return {request.rules_directories.begin(), request.rules_directories.end()};
-}
+/// The rules of the folders, and those of files without proof.
+Result<RuleDatabase> requested_rules(const OptimizeRequest& request);
 
 struct OptimizeAnswer {
   std::string model, output;

@@ -3,11 +3,8 @@
 namespace lemma {
 
 ReplayedRules::ReplayedRules(const RuleDatabase& database) {
-  for (std::size_t i = 0; i < database.substitutions().size(); ++i) {
-    const Substitution& rule = database.substitutions()[i];
-    table.emplace(rule.name, &rule);
-    if (database.rounding()[i] == RoundingClass::bitwise) bitwise.insert(rule.name);
-  }
+  for (const Substitution& rule : database.substitutions()) table.emplace(rule.name, &rule);
+  bitwise = database.bitwise();
 }
 
 }  // namespace lemma

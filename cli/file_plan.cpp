@@ -53,6 +53,7 @@ Result<void> check_files(FilePlan plan, const std::vector<OptimizeRequest>& requ
   const OptimizeRequest& first = requests.front();
   plan.reads(first.device_file, "--device");
   for (const std::string& folder : first.rules_directories) plan.reads_below(folder, "--rules");
+  for (const std::string& file : first.unproved) plan.reads(file, "--unproved");
   plan.writes(first.options.explanation, "--explain");
   plan.fills(first.options.trace, "--trace");
   for (const OptimizeRequest& request : requests) {

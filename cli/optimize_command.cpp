@@ -121,6 +121,12 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       ->check(check_rules_folder)
       ->allow_extra_args(false);
   command
+      ->add_option("--unproved", common.unproved,
+                   "file of rules that are used without proof; a result that uses one is written, "
+                   "the rule is named, and the exit code is 7 (may be repeated)")
+      ->check(CLI::ExistingFile)
+      ->allow_extra_args(false);
+  command
       ->add_option("--only-rules", options.rules.names,
                    "use only rules whose name contains this regular expression")
       ->check([](const std::string& expression) {

@@ -129,13 +129,14 @@ std::string warning_line(const OptimizeAnswer& answer) {
 /// The code for all models together: what went wrong most seriously decides. With a single model
 /// its own kind of failure is told.
 ExitCode exit_code_of(const std::vector<OptimizeAnswer>& answers) {
-  bool mismatch = false, failed = false;
+  bool mismatch = false, failed = false, unproved = false;
   for (const OptimizeAnswer& answer : answers) {
     mismatch = mismatch || answer.status == "mismatch";
     failed = failed || !is_written(answer);
+    unproved = unproved || !answer.report.search.unproved.empty();
   }
   if (mismatch) return ExitCode::check_failed;
-  if (!failed) return ExitCode::done;
+  if (!failed) return unproved ? ExitCode::unproved : ExitCode::done;
   if (answers.size() > 1) return ExitCode::some_models_failed;
   if (answers.front().status != "failed")
     return answers.front().status == "crashed" ? ExitCode::internal_fault
@@ -173,6 +174,11 @@ class Progress {
     if (terminal_) std::cerr << "\33[K";
     const std::string warning = warning_line(answer);
     if (!warning.empty()) std::cerr << warning << "\n";
+    if (const auto& rules = answer.report.search.unproved; !rules.empty())
+      std::cerr << printable(fmt::format("lemma: warning: {}: the result equals the model only if "
+                                         "these rules are true, which have no proof: {}",
+                                         answer.model, fmt::join(rules, ", ")))
+                << "\n";
     // Why nothing was done, or something else than what was asked, is no failure, but not to be hidden either.
     if ((answer.status == "unchanged" || answer.status == "optimized") && !answer.message.empty() &&
         talk_ != Talk::quiet)
@@ -219,7 +225,7 @@ Result<void> write_report(const OptimizeArguments& arguments, const OptimizeRequ
                           const std::vector<OptimizeAnswer>& answers, const std::string& json) {
   if (fs::path(arguments.report).extension() != ".html")
     return write_file_atomically(arguments.report, json + "\n");
-  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(rules_folders(request)));
+  LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, requested_rules(request));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(request.device_file));
   const OperatorCosts costs(priced_by_roofline(std::move(device)));
   ReportSources sources{rules, costs, {}};

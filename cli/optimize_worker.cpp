@@ -77,14 +77,14 @@ Result<OptimizeReport> work(const OptimizeRequest& request, OptimizeAnswer& answ
   if (options.search.target_values.empty()) options.search.target_values = device.target_values;
   options.search.takes_partial = options.search.takes_partial || device.takes_partial;
   LEMMA_RETURN_IF_ERROR(check_small_model(request.model, options.reading));
-  RuleDatabase rules({}, {});
+  RuleDatabase rules;
   // Importing ONNX Runtime takes longer than loading the rules.
   std::optional<OnnxRuntimeWorker> runtime;
   if (options.searches && options.onnx_runtime)
     options.worker = &runtime.emplace(*options.onnx_runtime);
   if (options.searches) {
     say_stage("loading rules");
-    LEMMA_ASSIGN_OR_RETURN(rules, load_rules(rules_folders(request)));
+    LEMMA_ASSIGN_OR_RETURN(rules, requested_rules(request));
   }
   // Judges and timers need a place for files.
   const TemporaryDirectory scratch;

@@ -5,22 +5,23 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(LEMMA_INSTALL_HEADERS "${CMAKE_INSTALL_INCLUDEDIR}/lemma")
+set(LEMMA_INSTALL_HEADERS "${CMAKE_INSTALL_INCLUDEDIR}")
 set(LEMMA_INSTALL_DATA "${CMAKE_INSTALL_DATADIR}/lemma")
 set(LEMMA_INSTALL_PACKAGE "${CMAKE_INSTALL_LIBDIR}/cmake/Lemma")
 
-# Installs a library and the headers that stand in its folder and in those below, except below
-# folders that are libraries of their own (they install theirs).
-function(lemma_install_library target folder)
+function(lemma_install_library target)
   install(TARGETS ${target} EXPORT LemmaTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  set(excluded "")
-  foreach(other IN LISTS LEMMA_FOLDERS)
-    if(other MATCHES "^${folder}/(.+)$")
-      list(APPEND excluded PATTERN "${CMAKE_MATCH_1}" EXCLUDE)
-    endif()
-  endforeach()
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/" DESTINATION "${LEMMA_INSTALL_HEADERS}/${folder}"
-          FILES_MATCHING PATTERN "*.h" ${excluded})
+endfunction()
+
+# The headers that cmake/public_headers.txt lists, and what they include.
+function(lemma_install_headers)
+  set(version_header "${PROJECT_BINARY_DIR}/installed/version.h")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/version.h.in" "${version_header}" @ONLY)
+  install(CODE "execute_process(
+    COMMAND \"${CMAKE_COMMAND}\" \"-DSOURCE=${PROJECT_SOURCE_DIR}\" \"-DVERSION_HEADER=${version_header}\"
+            \"-DDESTINATION=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${LEMMA_INSTALL_HEADERS}\"
+            -P \"${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake\"
+    COMMAND_ERROR_IS_FATAL ANY)")
 endfunction()
 
 # The old kind of search path (DT_RPATH) holds for libraries that bundled libraries need, too.
@@ -50,6 +51,7 @@ function(lemma_install_data)
 endfunction()
 
 function(lemma_install_package)
+  lemma_install_headers()
   install(EXPORT LemmaTargets NAMESPACE Lemma:: DESTINATION "${LEMMA_INSTALL_PACKAGE}")
   configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/LemmaConfig.cmake.in" "${PROJECT_BINARY_DIR}/LemmaConfig.cmake"

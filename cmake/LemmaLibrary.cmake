@@ -83,7 +83,7 @@ function(lemma_add_library)
     PRIVATE ${arg_PRIVATE_LINKS} $<BUILD_INTERFACE:lemma_compile_options>)
   lemma_precompile(${target} lemma_precompiled)
   set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  lemma_install_library(${target} ${folder})
+  lemma_install_library(${target})
 endfunction()
 
 # lemma_add_program(NAME lemma FOLDER_NAME cli SOURCES main.cpp... [ALONE ...] [PRECOMPILE <header>...] LINKS ...)

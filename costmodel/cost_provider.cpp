@@ -1,6 +1,9 @@
 #include "costmodel/cost_provider.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
 
 namespace lemma {
 
@@ -14,9 +17,28 @@ std::string_view name(Provenance provenance) {
   return "?";
 }
 
+void CostObjections::add(const CostKey& key, const Cost& cost) {
+  std::string of_key = lemma::text(key);
+  const std::lock_guard lock(mutex_);
+  if (!text_.empty() && key_ <= of_key) return;
+  text_ = fmt::format(
+      "a cost provider says that {} takes {} seconds; a cost has to be finite and not negative",
+      of_key, cost.seconds);
+  key_ = std::move(of_key);
+}
+
+std::string CostObjections::text() const {
+  const std::lock_guard lock(mutex_);
+  return text_;
+}
+
 std::optional<Cost> ProviderChain::find(const CostKey& key) const {
   for (std::size_t i = 0; i < providers_.size(); ++i) {
-    const std::optional<Cost> cost = providers_[i]->find(key);
+    std::optional<Cost> cost = providers_[i]->find(key);
+    if (cost && objections_ && !(std::isfinite(cost->seconds) && cost->seconds >= 0)) {
+      objections_->add(key, *cost);
+      cost = i + 1 < providers_.size() ? std::nullopt : std::optional(Cost{});
+    }
     if (!cost && i + 1 < providers_.size()) continue;
     if (i > 0 || !cost) {
       const std::lock_guard lock(mutex_);

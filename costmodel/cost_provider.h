@@ -43,12 +43,25 @@ class CostProvider {
   virtual bool covers_all_sizes() const { return true; }
 };
 
+/// Answers of providers that are no costs: seconds that are not finite, or below 0.
+class CostObjections {
+ public:
+  void add(const CostKey& key, const Cost& cost);
+  /// One line about the first of them, in the order of the texts of their keys; empty if there is none.
+  std::string text() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string key_, text_;
+};
+
 /// Asks its providers in order and takes the first answer. Keys that the first one does not know are
-/// collected, so that they can be measured.
+/// collected, so that they can be measured. An answer that is no cost counts as none, and goes to `objections`.
 class ProviderChain : public CostProvider {
  public:
-  explicit ProviderChain(std::vector<std::shared_ptr<const CostProvider>> providers)
-      : providers_(std::move(providers)) {}
+  explicit ProviderChain(std::vector<std::shared_ptr<const CostProvider>> providers,
+                         std::shared_ptr<CostObjections> objections = nullptr)
+      : providers_(std::move(providers)), objections_(std::move(objections)) {}
 
   std::optional<Cost> find(const CostKey& key) const override;
 
@@ -61,6 +74,7 @@ class ProviderChain : public CostProvider {
 
  private:
   std::vector<std::shared_ptr<const CostProvider>> providers_;
+  std::shared_ptr<CostObjections> objections_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Miss> misses_;  // by text of the key
 };

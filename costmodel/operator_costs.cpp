@@ -33,26 +33,29 @@ std::vector<TensorType> bound(std::span<const TensorType> types, const AssumedSi
 
 OperatorCosts::OperatorCosts(PricedDevice target,
                              std::vector<std::shared_ptr<const CostProvider>> providers,
-                             AssumedSizes sizes)
-    : target_(std::move(target)), providers_(providers), sizes_(std::move(sizes)) {
+                             AssumedSizes sizes, std::shared_ptr<CostObjections> objections)
+    : target_(std::move(target)),
+      providers_(providers),
+      objections_(std::move(objections)),
+      sizes_(std::move(sizes)) {
   providers.push_back(std::make_shared<const Roofline>(target_.device));
-  chain_ = std::make_shared<const ProviderChain>(std::move(providers));
+  chain_ = std::make_shared<const ProviderChain>(std::move(providers), objections_);
 }
 
 OperatorCosts OperatorCosts::with_sizes(AssumedSizes sizes) const {
   auto providers = providers_;
   std::erase_if(providers, [](const auto& provider) { return !provider->covers_all_sizes(); });
-  return OperatorCosts(target_, std::move(providers), std::move(sizes));
+  return OperatorCosts(target_, std::move(providers), std::move(sizes), objections_);
 }
 
 OperatorCosts OperatorCosts::at_sizes(AssumedSizes sizes) const {
-  return OperatorCosts(target_, providers_, std::move(sizes));
+  return OperatorCosts(target_, providers_, std::move(sizes), objections_);
 }
 
 OperatorCosts OperatorCosts::behind(
     std::vector<std::shared_ptr<const CostProvider>> providers) const {
   providers.insert(providers.end(), providers_.begin(), providers_.end());
-  return OperatorCosts(target_, std::move(providers), sizes_);
+  return OperatorCosts(target_, std::move(providers), sizes_, objections_);
 }
 
 CostKey OperatorCosts::key(const OperatorRecord& record, const Instance& instance,

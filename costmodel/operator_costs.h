@@ -17,7 +17,9 @@ class OperatorCosts {
   /// description, so that every operator has a cost.
   explicit OperatorCosts(PricedDevice target,
                          std::vector<std::shared_ptr<const CostProvider>> providers = {},
-                         AssumedSizes sizes = {});
+                         AssumedSizes sizes = {})
+      : OperatorCosts(std::move(target), std::move(providers), std::move(sizes),
+                      std::make_shared<CostObjections>()) {}
   /// The same providers, asked about other sizes; misses are collected apart. Those that do not cover all sizes
   /// are left out.
   OperatorCosts with_sizes(AssumedSizes sizes) const;
@@ -31,15 +33,22 @@ class OperatorCosts {
   /// whether it is known when the model is built; missing entries are not.
   CostKey key(const OperatorRecord& record, const Instance& instance,
               std::span<const TensorType> outputs, std::vector<bool> constant = {}) const;
+  /// Finite and not negative.
   Cost find(const CostKey& key) const;
+  /// What a provider has answered so far, here or in what was made of this, that is no cost; empty: nothing.
+  std::string objection() const { return objections_->text(); }
   /// The cost of an operator without a record: the same before and after.
   double opaque_seconds() const { return target_.device.launch_overhead; }
   /// Keys that the first provider did not know.
   std::vector<ProviderChain::Miss> misses() const { return chain_->misses(); }
 
  private:
+  OperatorCosts(PricedDevice target, std::vector<std::shared_ptr<const CostProvider>> providers,
+                AssumedSizes sizes, std::shared_ptr<CostObjections> objections);
+
   PricedDevice target_;
   std::vector<std::shared_ptr<const CostProvider>> providers_;  // but for the last one
+  std::shared_ptr<CostObjections> objections_;
   std::shared_ptr<const ProviderChain> chain_;
   AssumedSizes sizes_;
 };

@@ -80,8 +80,6 @@ struct CompiledRule {
   bool symmetric = false;
 };
 
-using RuleNames = std::set<std::string, std::less<>>;
-
 /// Errors: a left side that is a bare input would match everything.
 Result<CompiledRule> compile_rule(const Substitution& rule);
 /// The terms that the roots are computed from, by number.

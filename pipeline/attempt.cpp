@@ -36,7 +36,6 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
   options.cleans = job.options.cleans;
   if (job.options.cleans || job.options.own_target() == nullptr)
     options.operator_set = job.model.envelope.operator_set();
-  options.bitwise_rules = job.replayed.bitwise;
   options.learn_costs = [&setup](std::span<const Graph* const> graphs) {
     return setup.costs.learn(setup.job, graphs);
   };
@@ -64,10 +63,10 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
 }
 
 Result<SearchResult> search(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
-  std::vector<Substitution> wanted = chosen_rules(setup.job.rules, setup.job.options, worst);
-  std::erase_if(wanted, [&setup](const Substitution& rule) {
-    return setup.rules_left_out.contains(rule.name);
-  });
+  const RuleDatabase wanted = chosen_rules(setup.job.rules, setup.job.options, worst)
+                                  .selected([&setup](const Substitution& rule) {
+                                    return !setup.rules_left_out.contains(rule.name);
+                                  });
   LEMMA_ASSIGN_OR_RETURN(const Graph searched, with_numbers_as_operators(setup.job.model.graph));
   return optimize(searched, wanted, setup.costs.get(), search_options(setup, worst, keeps_small));
 }

@@ -2,20 +2,20 @@
 
 #include <regex>
 
-#include "search/rule_subset.h"
+#include "rule_language/rule_roles.h"
 
 namespace lemma {
 
-std::vector<Substitution> chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
-                                       RoundingClass worst) {
-  std::vector<Substitution> wanted = database.up_to(worst);
-  if (options.cleans) wanted = simplifying_rules(wanted);
+RuleDatabase chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
+                          RoundingClass worst) {
+  RuleDatabase wanted = database.up_to(worst);
+  if (options.cleans)
+    wanted = wanted.with_suggested_roles().selected(
+        [](const Substitution& rule) { return has_role(rule, RuleRole::simplification); });
   if (options.rules.names.empty()) return wanted;
   const std::regex expression(options.rules.names);
-  std::erase_if(wanted, [&expression](const Substitution& rule) {
-    return !std::regex_search(rule.name, expression);
-  });
-  return wanted;
+  return wanted.selected(
+      [&expression](const Substitution& rule) { return std::regex_search(rule.name, expression); });
 }
 
 LeftOut left_out_with(const OptimizeOptions& options, RoundingClass worst) {

@@ -1,16 +1,14 @@
 #pragma once
 // The rules of a database that one run may use.
 
-#include <vector>
-
 #include "pipeline/optimize_model.h"
 #include "rule_language/rule_database.h"
 
 namespace lemma {
 
 /// The rules up to a class that the options select.
-std::vector<Substitution> chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
-                                       RoundingClass worst);
+RuleDatabase chosen_rules(const RuleDatabase& database, const OptimizeOptions& options,
+                          RoundingClass worst);
 
 /// What may be left out without a rule, with rules up to this class.
 LeftOut left_out_with(const OptimizeOptions& options, RoundingClass worst);

@@ -192,7 +192,8 @@ Improvement kept(std::string why) {
 Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCosts& costs,
                             Trace& trace) {
   const RuleSelection& rules = job.options.rules;
-  if (!rules.names.empty() && chosen_rules(job.rules, job.options, rules.rounding_class).empty())
+  if (!rules.names.empty() &&
+      chosen_rules(job.rules, job.options, rules.rounding_class).substitutions().empty())
     return kept(fmt::format("no rule up to class {} has a name that contains '{}'",
                             name(rules.rounding_class), rules.names));
   ChosenTimers timers;
@@ -283,6 +284,12 @@ bool leaves_sizes_open(const Job& job) {
   return false;
 }
 
+/// What is written uses no rule.
+void forget_rules(SearchFigures& figures) {
+  figures.rules_used.clear();
+  figures.unproved.clear();
+}
+
 /// Writes what the improvement says, and completes the report.
 Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement improvement,
                     OptimizeReport& report) {
@@ -311,7 +318,7 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
     return write_explanation(job, improvement.last->explanation, bodies);
   }
   if (outcome != Outcome::no_better || improvement.last->explanation.empty())
-    report.search.rules_used.clear();
+    forget_rules(report.search);
   std::string explanation;
   if (outcome == Outcome::impossible) {
     report.message =
@@ -323,7 +330,7 @@ Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement 
     if (!improvement.warning.empty()) {
       report.status = OptimizeStatus::mismatch;
       report.message = improvement.warning;
-      report.search.rules_used.clear();
+      forget_rules(report.search);
     }
   }
   if (report.message.empty()) report.message = improvement.too_large;

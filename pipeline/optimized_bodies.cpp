@@ -71,7 +71,11 @@ class BodyOptimizer {
       if (auto nested = run(model, {}, ordinary, body.observed, inside, explanations))
         model = std::move(*nested);
     const RoundingClass worst = ordinary ? options_.rules.rounding_class : RoundingClass::bitwise;
-    const std::vector<Substitution> wanted = chosen_rules(rules_, options_, worst);
+    // Reports do not name the rules that bodies use.
+    const RuleDatabase wanted =
+        chosen_rules(rules_, options_, worst).selected([this](const Substitution& rule) {
+          return !rules_.unproved().contains(rule.name);
+        });
     auto search_result = searched(model.graph, body.observed, wanted, worst);
     if (!search_result || !search_result->improved || !holds(model.graph, *search_result, worst))
       return BetterBody{std::move(model), false, options_.cleans};
@@ -85,8 +89,7 @@ class BodyOptimizer {
 
   /// Outputs that are observed stay what they are.
   Result<SearchResult> searched(const Graph& body, const std::vector<char>& observed,
-                                const std::vector<Substitution>& wanted,
-                                RoundingClass worst) const {
+                                const RuleDatabase& wanted, RoundingClass worst) const {
     LEMMA_ASSIGN_OR_RETURN(const Graph whole, with_observer(body, observed));
     LEMMA_ASSIGN_OR_RETURN(SearchResult search_result,
                            optimize(whole, wanted, costs_, search_options(worst)));
@@ -109,7 +112,6 @@ class BodyOptimizer {
     SearchOptions options = options_.search;
     options.fold = folding_;
     options.left_out = left_out_with(options_, worst);
-    options.bitwise_rules = named_.bitwise;
     options.explain = true;
     options.cleans = options_.cleans;
     if (options_.cleans) limit_growth(options, 0);

@@ -168,7 +168,14 @@ std::string rules_of(const OptimizeAnswer& answer) {
     links += fmt::format("{}<a href=\"#{}\">{}</a> × {}", links.empty() ? "" : ", ",
                          html_escaped(rule.name), html_escaped(readable_rule_name(rule.name)),
                          rule.count);
-  return links.empty() ? "" : "<h3>Rules used</h3>\n<p>" + links + "</p>\n";
+  if (links.empty()) return "";
+  const auto& unproved = answer.report.search.unproved;
+  return "<h3>Rules used</h3>\n<p>" + links + "</p>\n" +
+         (unproved.empty()
+              ? ""
+              : fmt::format("<p class=\"bad\">Without proof: {}. The result equals the "
+                            "model only if these rules are true.</p>\n",
+                            html_escaped(fmt::format("{}", fmt::join(unproved, ", ")))));
 }
 
 /// The kinds of places that there are most of: "Conv, Mul -> Conv at 40 places".
@@ -271,10 +278,12 @@ std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const ReportS
         sources.proofs.contains(rule.name)
             ? fmt::format("; <a href=\"#proof-{}\">proof</a>", html_escaped(rule.name))
             : "");
+    if (rules.unproved().contains(rule.name)) out += "<p class=\"bad\">It has no proof.</p>\n";
     out += proof_html(sources.proofs, rule.name);
   }
   if (out.empty()) return "";
-  return "<h2 id=\"rules\">Rules</h2>\n<p>Each is proved over the real numbers; "
+  return "<h2 id=\"rules\">Rules</h2>\n<p>Each is proved over the real numbers, unless it says "
+         "otherwise; "
          "<code>lemma audit NAME</code> shows the proof, and <code>lemma-check</code> replays it."
          "</p>\n" +
          out;

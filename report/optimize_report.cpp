@@ -133,6 +133,7 @@ std::string report_json(const std::vector<OptimizeAnswer>& answers) {
          {"whole_run_message", check.whole_run_message},
          {"warning", report.warning},
          {"rules_used", rules},
+         {"rules_without_proof", search.unproved},
          {"places", places},
          {"seconds", answer.seconds},
          {"before", figures_json(report.before)},

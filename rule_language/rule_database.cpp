@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "rule_language/rule_roles.h"
+
 namespace lemma {
 
 Result<std::string> read_text_file(const std::filesystem::path& file) {
@@ -217,29 +219,12 @@ Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {
 }
 
 Result<RuleDatabase> load_rules(std::span<const std::filesystem::path> directories) {
-  std::vector<Substitution> rules;
-  std::vector<RoundingClass> rounding;
-  struct Source {
-    std::string text;
-    const std::filesystem::path* directory = nullptr;
-  };
-  std::map<std::string, Source, std::less<>> known;
+  RuleDatabase all;
   for (const std::filesystem::path& directory : directories) {
     LEMMA_ASSIGN_OR_RETURN(const RuleDatabase database, load_rules(directory));
-    for (std::size_t i = 0; i < database.substitutions().size(); ++i) {
-      const Substitution& rule = database.substitutions()[i];
-      const auto [entry, is_new] = known.try_emplace(rule.name, Source{text(rule), &directory});
-      if (!is_new && entry->second.text != text(rule))
-        return bad_input(fmt::format(
-            "{}: rule '{}' is another one than that of {}: build the one over the other "
-            "(lemma rules build --over)",
-            directory.string(), rule.name, entry->second.directory->string()));
-      if (!is_new) continue;
-      rules.push_back(rule);
-      rounding.push_back(database.rounding()[i]);
-    }
+    LEMMA_RETURN_IF_ERROR(all.add(database, directory.string()));
   }
-  return RuleDatabase(std::move(rules), std::move(rounding));
+  return all;
 }
 
 Result<std::vector<OneProofRule>> load_one_proof_rules(const std::filesystem::path& directory) {
@@ -291,11 +276,68 @@ Result<Reasons> read_reasons(const std::filesystem::path& file) {
   return result;
 }
 
-std::vector<Substitution> RuleDatabase::up_to(RoundingClass worst) const {
-  std::vector<Substitution> result;
-  for (std::size_t i = 0; i < rules_.size(); ++i)
-    if (rounding_[i] <= worst) result.push_back(rules_[i]);
+// ---- RuleDatabase -------------------------------------------------------------------------------
+
+RuleDatabase RuleDatabase::without_proof(std::vector<Substitution> rules, RoundingClass rounding) {
+  std::vector<RoundingClass> classes(rules.size(), rounding);
+  RuleDatabase result(std::move(rules), std::move(classes));
+  for (const Substitution& rule : result.rules_) result.unproved_.insert(rule.name);
   return result;
+}
+
+RuleNames RuleDatabase::bitwise() const {
+  RuleNames result;
+  for (std::size_t i = 0; i < rules_.size(); ++i)
+    if (rounding_[i] == RoundingClass::bitwise) result.insert(rules_[i].name);
+  return result;
+}
+
+RuleDatabase RuleDatabase::up_to(RoundingClass worst) const {
+  std::size_t next = 0;  // selected() asks in order
+  return selected([&](const Substitution&) { return rounding_[next++] <= worst; });
+}
+
+RuleDatabase RuleDatabase::selected(
+    const std::function<bool(const Substitution&)>& is_wanted) const {
+  RuleDatabase result;
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    if (!is_wanted(rules_[i])) continue;
+    result.rules_.push_back(rules_[i]);
+    result.rounding_.push_back(rounding_[i]);
+    if (unproved_.contains(rules_[i].name)) result.unproved_.insert(rules_[i].name);
+  }
+  return result;
+}
+
+RuleDatabase RuleDatabase::with_suggested_roles() const {
+  RuleDatabase result = *this;
+  result.rules_ = with_roles(rules_);
+  return result;
+}
+
+Result<void> RuleDatabase::add(const RuleDatabase& others, const std::string& place) {
+  std::map<std::string_view, std::size_t> known;
+  for (std::size_t i = 0; i < rules_.size(); ++i) known.emplace(rules_[i].name, i);
+  std::vector<std::size_t> is_new;
+  for (std::size_t i = 0; i < others.rules_.size(); ++i) {
+    const Substitution& rule = others.rules_[i];
+    const auto same = known.find(rule.name);
+    if (same == known.end())
+      is_new.push_back(i);
+    else if (text(rules_[same->second]) != text(rule))
+      return bad_input(fmt::format(
+          "{}: rule '{}' is another one than the one of this name before it: give it another "
+          "name, or build the one folder over the other (lemma rules build --over)",
+          place, rule.name));
+    else if (!others.unproved_.contains(rule.name) && unproved_.erase(rule.name) != 0)
+      rounding_[same->second] = others.rounding_[i];
+  }
+  for (const std::size_t i : is_new) {
+    rules_.push_back(others.rules_[i]);
+    rounding_.push_back(others.rounding_[i]);
+    if (others.unproved_.contains(rules_.back().name)) unproved_.insert(rules_.back().name);
+  }
+  return {};
 }
 
 }  // namespace lemma

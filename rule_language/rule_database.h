@@ -1,7 +1,8 @@
 #pragma once
-// The rules that may be used: those of rules/substitutions/*.rules for which
-// rules/substitutions.proofs has a record of two proofs that fits. Loading compares all that a record
-// covers (rule_language/proof_records.h), and the certificates with their digests.
+// The rules that may be used. A RuleDatabase is made by loading, or by the prover
+// (verifier/prove_rules.h), and the search takes nothing else. Loaded are the rules of
+// rules/substitutions/*.rules for which rules/substitutions.proofs has a record of two proofs that fits. Loading
+// compares all that a record covers (rule_language/proof_records.h), and the certificates with their digests.
 //
 //   rules/axioms/*.axioms            what proofs start from
 //   rules/axioms.rounding            what axioms change for floating-point numbers: rule_language/rounding.h
@@ -13,6 +14,7 @@
 //   rules/one_proof.proofs           one line for each of these
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -40,24 +42,55 @@ Result<std::string> read_text_file(const std::filesystem::path& file);
 using CertificateTable = std::map<std::string, CertificateSection, std::less<>>;
 Result<CertificateTable> read_certificates(const std::filesystem::path& folder);
 
-class RuleDatabase {
- public:
-  /// A class for each rule.
-  RuleDatabase(std::vector<Substitution> rules, std::vector<RoundingClass> rounding)
-      : rules_(std::move(rules)), rounding_(std::move(rounding)) {}
-  std::span<const Substitution> substitutions() const { return rules_; }
-  std::span<const RoundingClass> rounding() const { return rounding_; }
-  /// The rules that are no worse than `worst`.
-  std::vector<Substitution> up_to(RoundingClass worst) const;
-
- private:
-  std::vector<Substitution> rules_;
-  std::vector<RoundingClass> rounding_;
-};
-
+class RuleDatabase;
 /// `directory` is the folder rules/. The error lists axioms and rules without a fitting record, and the
 /// command that proves them anew.
 Result<RuleDatabase> load_rules(const std::filesystem::path& directory);
+namespace verifier {
+/// verifier/prove_rules.h.
+Result<RuleDatabase> prove_rules(std::vector<Substitution> rules,
+                                 const std::filesystem::path& axioms, int threads);
+}  // namespace verifier
+
+/// Rules with their proofs, and rules that are expressly taken without one. Nothing else makes rules with a proof
+/// but load_rules() and the prover.
+class RuleDatabase {
+ public:
+  RuleDatabase() = default;  // no rules
+  /// Rules that are premises of whatever is made with them: results name those that they use (SearchFigures), and no
+  /// checker accepts their explanations. `rounding` is what the caller claims of each.
+  static RuleDatabase without_proof(std::vector<Substitution> rules,
+                                    RoundingClass rounding = RoundingClass::rounding);
+
+  std::span<const Substitution> substitutions() const { return rules_; }
+  std::span<const RoundingClass> rounding() const { return rounding_; }
+  /// The names of rules without proof.
+  const RuleNames& unproved() const { return unproved_; }
+  /// The names of rules that keep every bit.
+  RuleNames bitwise() const;
+  /// The rules that are no worse than `worst`.
+  RuleDatabase up_to(RoundingClass worst) const;
+  /// The rules for which `is_wanted` holds.
+  RuleDatabase selected(const std::function<bool(const Substitution&)>& is_wanted) const;
+  /// The same rules, each with its roles (rule_language/rule_roles.h), which are no part of its claim.
+  RuleDatabase with_suggested_roles() const;
+  /// The rules of both. A rule that is in both counts once, and is proved if it is in one of them; two rules of one
+  /// name are an error, which names `place`, where the others are from.
+  Result<void> add(const RuleDatabase& others, const std::string& place);
+
+ private:
+  /// A class for each rule.
+  RuleDatabase(std::vector<Substitution> rules, std::vector<RoundingClass> rounding)
+      : rules_(std::move(rules)), rounding_(std::move(rounding)) {}
+  friend Result<RuleDatabase> load_rules(const std::filesystem::path& directory);
+  friend Result<RuleDatabase> verifier::prove_rules(std::vector<Substitution> rules,
+                                                    const std::filesystem::path& axioms,
+                                                    int threads);
+
+  std::vector<Substitution> rules_;
+  std::vector<RoundingClass> rounding_;
+  RuleNames unproved_;
+};
 
 /// The rules of several folders. A rule that stands in more than one counts once; two rules of one name are an error.
 Result<RuleDatabase> load_rules(std::span<const std::filesystem::path> directories);

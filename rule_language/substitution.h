@@ -62,6 +62,7 @@
 // Where several groups stand in one shape, `where len(D) == len(C)` gives the length of one.
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -175,6 +176,8 @@ struct Substitution {
   int line = 0;                     // where it stands in its file
   friend bool operator==(const Substitution&, const Substitution&) = default;
 };
+
+using RuleNames = std::set<std::string, std::less<>>;
 
 /// Values of a rule's variables. Ordered, so that iteration is deterministic.
 struct RuleBindings {

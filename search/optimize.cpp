@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "costmodel/operator_count.h"
 #include "costmodel/weight_price.h"
 #include "facts/part.h"
@@ -87,15 +89,25 @@ Result<SearchResult> folded(const SearchContext& context, Candidates& all) {
   return result;
 }
 
-Result<SearchResult> search(const Graph& graph, std::span<const Substitution> given,
+/// Names what the result stands on beside proofs.
+void name_unproved(const RuleNames& unproved, SearchResult& result) {
+  for (const UsedRule& used : result.rules_used)
+    if (unproved.contains(used.name)) result.unproved.push_back(used.name);
+  for (const std::string& rule : result.unproved)
+    result.explanation.insert(result.explanation.rfind("end\n"),
+                              fmt::format("outside rule '{}': it is taken without proof\n", rule));
+}
+
+Result<SearchResult> search(const Graph& graph, const RuleDatabase& given,
                             const OperatorCosts& costs, const SearchOptions& options) {
   const Deadline deadline = Deadline::after(options.time_limit_seconds);
   SearchProgress progress(options);
+  const RuleNames bitwise = given.bitwise();
   LEMMA_ASSIGN_OR_RETURN(
       const RuleSets rules,
-      rule_sets_for(graph, given, costs,
-                    {options.runtime, options.operator_set, options.takes_partial},
-                    options.bitwise_rules, options.has_layouts, options.target_values));
+      rule_sets_for(graph, given.substitutions(), costs,
+                    {options.runtime, options.operator_set, options.takes_partial}, bitwise,
+                    options.has_layouts, options.target_values));
   const SearchContext context{
       graph, costs, options, rules, progress, deadline, count_operators(graph)};
   SearchFigures figures;
@@ -112,14 +124,14 @@ Result<SearchResult> search(const Graph& graph, std::span<const Substitution> gi
                            explain(graph, all.best.stages, all.best.graph, all.best.derivation));
   }
   static_cast<SearchFigures&>(result) = std::move(all.figures);
+  name_unproved(given.unproved(), result);
   result.seconds = options.time_limit_seconds - deadline.remaining();
   return result;
 }
 
-}  // namespace
-
-Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
-                              const OperatorCosts& costs, const SearchOptions& options) {
+/// The search without the prices of constants in its figures.
+Result<SearchResult> priced_search(const Graph& graph, const RuleDatabase& rules,
+                                   const OperatorCosts& costs, const SearchOptions& options) {
   const double price = options.seconds_per_constant_byte;
   if (!options.cleans && price == 0) return search(graph, rules, costs, options);
   const OperatorCosts counts = costs.behind({std::make_shared<const OperatorCount>()});
@@ -132,6 +144,19 @@ Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> 
   // A smaller file alone is not what was asked for.
   if (!options.cleans && options.evaluator == nullptr)
     result.improved = result.improved && is_better(result.after, result.before);
+  return result;
+}
+
+}  // namespace
+
+Result<SearchResult> optimize(const Graph& graph, const RuleDatabase& rules,
+                              const OperatorCosts& costs, const SearchOptions& options) {
+  SearchOptions explained = options;
+  // Only explanations tell every rule that is used.
+  explained.explain = options.explain || !rules.unproved().empty();
+  auto result = priced_search(graph, rules, costs, explained);
+  if (const std::string objection = costs.objection(); !objection.empty())
+    return bad_input(objection);
   return result;
 }
 

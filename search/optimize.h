@@ -11,7 +11,7 @@
 
 #include "costmodel/graph_cost.h"
 #include "ir/graph.h"
-#include "rule_language/substitution.h"
+#include "rule_language/rule_database.h"
 #include "search/fold_constants.h"
 #include "search/mixed_candidates.h"
 #include "search/saturation_round.h"
@@ -76,9 +76,6 @@ struct SearchOptions {
   std::function<bool(std::span<const Graph* const>)> learn_costs;
   /// The result is wanted, constants folded, though it costs no less.
   bool cleans = false;
-  /// The names of those rules that keep every bit: they may change what carries infinities on
-  /// purpose, and what IsNaN or IsInf looks at.
-  RuleNames bitwise_rules;
   /// Say why the result equals the original: search/explanation.h.
   bool explain = false;
   /// Called with what is being done, for progress.
@@ -106,6 +103,9 @@ struct SearchFigures {
   GraphCost before, after;
   std::vector<CheaperGraph> cheaper_graphs;  // each cheaper than the one before it
   std::vector<UsedRule> rules_used;
+  /// The names of rules without proof that the result or its explanation uses (RuleDatabase::without_proof): it equals the
+  /// original only if they are true.
+  std::vector<std::string> unproved;
   std::size_t rules_considered = 0;
   std::size_t left_out = 0;      // operations that changed nothing
   std::string stop_reason;       // of the first saturation, or of backtracking
@@ -129,8 +129,10 @@ struct SearchResult : SearchFigures {
 };
 
 /// The result is compared with the original as a whole and replaced by it unless it is cheaper.
-/// Deterministic unless the time limit ends the search.
-Result<SearchResult> optimize(const Graph& graph, std::span<const Substitution> rules,
+/// Deterministic unless the time limit ends the search. An error: a provider of costs has answered what is no cost
+/// (OperatorCosts::objection). Rules that keep every bit may change what carries infinities on
+/// purpose, and what IsNaN or IsInf looks at.
+Result<SearchResult> optimize(const Graph& graph, const RuleDatabase& rules,
                               const OperatorCosts& costs, const SearchOptions& options);
 
 }  // namespace lemma

@@ -14,10 +14,9 @@ namespace {
 Result<Successor> successor_by(const SearchContext& context,
                                const std::vector<BacktrackingResult::Step>& path, Graph end,
                                std::span<const CompiledRule> rules) {
-  LEMMA_ASSIGN_OR_RETURN(Walk walk,
-                         walked(path, end,
-                                {rules, context.rules.relevant, context.options.bitwise_rules,
-                                 context.options.explain}));
+  LEMMA_ASSIGN_OR_RETURN(Walk walk, walked(path, end,
+                                           {rules, context.rules.relevant, context.rules.bitwise,
+                                            context.options.explain}));
   return Successor{std::move(end), std::move(walk.derivation), std::move(walk.rules_used),
                    std::move(walk.stages)};
 }

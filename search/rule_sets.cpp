@@ -75,6 +75,7 @@ Result<RuleSets> rule_sets_for(const Graph& graph, std::span<const Substitution>
                                std::span<const std::int64_t> target_values) {
   RuleSets sets;
   const std::vector<Substitution> rules = with_roles(given);
+  sets.bitwise = bitwise;
   sets.relevant = relevant_rules(graph, rules, target);
   sets.recurrences = recurrence_rules(sets.relevant);
   sets.general = for_egraphs(sets.relevant, recurrence_rules(rules));

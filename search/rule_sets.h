@@ -25,6 +25,7 @@ struct RuleSets {
   std::vector<Substitution> relevant;  // that can have a place in the graph
   std::vector<Substitution> general;   // of them those for e-graphs
   RecurrenceRules recurrences;         // of them those for recurrences
+  RuleNames bitwise;                   // the names of those that keep every bit
   // Of `general`, in the directions that pay:
   RuleSet all;
   RuleSet saving;           // those that save something themselves

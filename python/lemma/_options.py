@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Optional, TypedDict, Union
+from typing import Literal, Optional, TypedDict, Union
 
 from ._errors import InputError
 
@@ -25,7 +25,7 @@ class SimplifyOptions(TypedDict, total=False):
     """Sizes on which the result is checked; the model keeps its own."""
     time_limit: float | None
     """Seconds, from reading to writing (20)."""
-    rounding_class: str | None
+    rounding_class: Literal["bitwise", "reassociation", "distributive", "rounding"] | None
     """"bitwise", "reassociation", "distributive" or "rounding": which rules may be used, by what they do to floating-point
     results."""
     second_judge: bool
@@ -60,7 +60,7 @@ class OptimizeOptions(SimplifyOptions, total=False):
     """Bytes, or a text such as "2G"."""
     model_time_limit: float | None
     """Seconds after which a model is given up."""
-    strategy: str | None
+    strategy: Literal["auto", "saturation", "backtracking", "combined", "none"] | None
     """"auto", "saturation", "backtracking", "combined" or "none"."""
     alpha: float | None
     """Backtracking goes on with graphs that cost less than this times the best."""
@@ -72,6 +72,8 @@ class OptimizeOptions(SimplifyOptions, total=False):
     """Seconds for exact extraction."""
     rules: Path | None
     """A folder of proved rules."""
+    unproved: Sequence[Path] | Path | None
+    """Files of rules that are used without proof; Report.rules_without_proof says which the result uses."""
     only_rules: str | None
     """A regular expression that is part of the names of the rules in use."""
     target_values: Sequence[int] | None
@@ -126,6 +128,7 @@ OPTIMIZE_OPTIONS: dict[str, tuple[str, str]] = {
     "node_limit": ("--node-limit", ""),
     "exact_extraction": ("--exact-extraction", ""),
     "rules": ("--rules", ""),
+    "unproved": ("--unproved", ""),
     "only_rules": ("--only-rules", ""),
     "target_values": ("--target-values", ","),
     "partial_rules": ("--partial-rules", ""),

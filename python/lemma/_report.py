@@ -28,6 +28,8 @@ class Report:
     latency_after_ms: float | None
     rules_used: Mapping[str, int]
     """Rules by name, and how often."""
+    rules_without_proof: list[str]
+    """Those of the files `unproved` that the result uses: it equals the model only if they are true."""
     max_error: float
     """The largest difference from the original on random inputs."""
     samples_compared: int
@@ -52,6 +54,7 @@ def report_of(answer: Mapping[str, Any]) -> Report:
         latency_before_ms=answer["latency_before_ms"],
         latency_after_ms=answer["latency_after_ms"],
         rules_used=answer["rules_used"],
+        rules_without_proof=answer["rules_without_proof"],
         max_error=answer["max_error"],
         samples_compared=answer["samples_compared"],
         adversarial_compared=answer["adversarial_compared"],

@@ -89,11 +89,10 @@ SearchOptions small(Strategy strategy) {
 }
 
 /// Every strategy, with the given rules; what is explained holds.
-std::size_t check(const std::string& lines, const std::vector<Substitution>& rules,
-                  const std::string& where) {
+std::size_t check(const std::string& lines, const RuleDatabase& rules, const std::string& where) {
   const Graph graph = graph_of(lines);
   checker::RuleTable proved;
-  for (const Substitution& rule : rules) proved[rule.name] = &rule;
+  for (const Substitution& rule : rules.substitutions()) proved[rule.name] = &rule;
   std::size_t improved = 0;
   for (const Strategy strategy :
        {Strategy::saturation, Strategy::backtracking, Strategy::combined}) {
@@ -110,7 +109,9 @@ std::size_t check(const std::string& lines, const std::vector<Substitution>& rul
   return improved;
 }
 
-std::vector<Substitution> rules_of(const char* text) { return *parse_substitutions(text, "test"); }
+RuleDatabase rules_of(const char* text, RoundingClass rounding = RoundingClass::rounding) {
+  return RuleDatabase::without_proof(*parse_substitutions(text, "test"), rounding);
+}
 
 // True rules that were fatal where both sides of `=>` were united.
 constexpr const char* refining_rules = R"(
@@ -279,7 +280,7 @@ const std::vector<Family>& families() {
 }
 
 TEST(UndefinedElements, KeepWhatIsDefinedWithRulesThatRefine) {
-  const std::vector<Substitution> rules = rules_of(refining_rules);
+  const RuleDatabase rules = rules_of(refining_rules);
   std::size_t improved = 0;
   for (const Family& family : families())
     improved +=
@@ -316,7 +317,7 @@ TEST(UndefinedElements, AQuotientThatIsDefinedIsNotMadeOfTwoThatAreNot) {
 
 // What is not an equation is still worth having: one graph after the other.
 TEST(UndefinedElements, AreReplacedWhereTheRuleRefines) {
-  const std::vector<Substitution> rules = rules_of(refining_rules);
+  const RuleDatabase rules = rules_of(refining_rules);
   for (const Strategy strategy :
        {Strategy::saturation, Strategy::combined, Strategy::backtracking}) {
     const auto found =
@@ -331,7 +332,7 @@ TEST(UndefinedElements, AreReplacedWhereTheRuleRefines) {
 }
 
 TEST(UndefinedElements, ADefinedLeftSideIsAnEquation) {
-  const std::vector<Substitution> rules = rules_of(refining_rules);
+  const RuleDatabase rules = rules_of(refining_rules);
   const auto found =
       optimize(graph_of("  input %0 \"x\" : f32[4]\n  input %1 \"y\" : f32[4]\n  %2 = Exp(%1)\n"
                         "  %3 = Div(%0, %2)\n  %4 = Mul(%3, %2)\n  output \"z\" = %4\n"),
@@ -342,23 +343,23 @@ TEST(UndefinedElements, ADefinedLeftSideIsAnEquation) {
 }
 
 TEST(UndefinedElements, BitsOfWhatIsObservedAreChangedByBitwiseRulesOnly) {
-  const std::vector<Substitution> rules = rules_of(refining_rules);
+  const RuleDatabase rules = rules_of(refining_rules);
   const Graph graph = graph_of(
       "  input %0 \"x\" : f32[4]\n  input %1 \"y\" : f32[4]\n  %2 = Log(%0)\n"
       "  %3 = Neg(%2)\n  %4 = Neg(%1)\n  %5 = Add(%3, %4)\n  %6 = IsNaN(%5)\n"
       "  output \"z\" = %6\n");
-  SearchOptions options = small(Strategy::saturation);
+  const SearchOptions options = small(Strategy::saturation);
   const auto kept = optimize(graph, rules, testing::cpu_costs(), options);
   ASSERT_TRUE(kept);
   EXPECT_FALSE(kept->improved);
-  for (const Substitution& rule : rules) options.bitwise_rules.insert(rule.name);
-  const auto changed = optimize(graph, rules, testing::cpu_costs(), options);
+  const RuleDatabase bitwise = rules_of(refining_rules, RoundingClass::bitwise);
+  const auto changed = optimize(graph, bitwise, testing::cpu_costs(), options);
   ASSERT_TRUE(changed);
   EXPECT_TRUE(changed->improved);
 }
 
 TEST(UndefinedElements, WhatMayBeAnInfinityIsChangedByBitwiseRulesOnly) {
-  const std::vector<Substitution> rules = rules_of(refining_rules);
+  const RuleDatabase rules = rules_of(refining_rules);
   const auto improved = [&](const char* value) {
     const Graph graph = graph_of(
         fmt::format("  input %0 \"x\" : f32[4]\n  input %1 \"c\" : bool[4]\n"

@@ -413,6 +413,31 @@ class Rules(unittest.TestCase):
         self.assertIsNone(proved.counterexample)
         self.assertTrue(refuted.counterexample["difference"])
 
+    def test_a_rule_of_ones_own(self):
+        right, wrong = lemma.Rule(RIGHT_RULE), lemma.Rule(WRONG_RULE)
+        proof = right.prove()
+        self.assertTrue(proof)
+        self.assertEqual(proof.rule, right.name)
+        self.assertIn("lemma certificate", proof.certificate)
+        self.assertIn(proof.certificate.rstrip("\n"), str(proof))
+        self.assertIn("proved (certificate and index)", proof._repr_html_())
+        refuted = wrong.prove()
+        self.assertFalse(refuted)
+        self.assertEqual(refuted.certificate, "")
+        self.assertIn("element", str(refuted))
+        self.assertIn("&gt;", wrong._repr_html_())  # =>
+        for text in ("", RIGHT_RULE + "\n" + WRONG_RULE, "Neg(x) => x"):
+            with self.assertRaises(lemma.InputError):
+                lemma.Rule(text)
+
+    def test_rules_without_proof_are_named(self):
+        rule = "rule twice_negated_without_proof\n  x : [A..]\n  Neg(Neg(x)) => x\n"
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "mine.rules"
+            file.write_text(rule)
+            _, report = lemma.optimize(double_negation(), unproved=file, only_rules="twice_negated_without_proof", **QUICK)
+        self.assertEqual(report.rules_without_proof, ["twice_negated_without_proof"])
+
     def test_no_rule(self):
         with self.assertRaises(lemma.InputError) as raised:
             lemma.verify_rules("rule half_a_rule\n")

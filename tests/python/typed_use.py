@@ -22,5 +22,8 @@ assert_type(lemma.diff(b"", onnx.ModelProto()).equal, bool)
 lemma.simplify(b"", progress=lambda step: print(step.text), keep_outputs=["y"])
 lemma.simplify(b"", strategy="auto")  # type: ignore[call-overload]
 assert_type(lemma.rules()[0].proofs, tuple[str, ...])
+assert_type(lemma.Rule("rule r").prove().certificate, str)
+assert_type(report.rules_without_proof, list[str])
+lemma.optimize(b"", strategy="greedy")  # type: ignore[call-overload]
 lemma.optimize(7)  # type: ignore[call-overload]
 lemma.optimize(b"", time_limit="soon")  # type: ignore[call-overload]

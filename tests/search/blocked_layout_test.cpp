@@ -84,7 +84,8 @@ void expect_equal_and_plain(const Graph& graph, const SearchResult& result) {
   EXPECT_TRUE(same->passed) << same->difference;
   if (!result.improved) return;
   checker::RuleTable proved;
-  for (const Substitution& rule : testing::shipped_rules()) proved[rule.name] = &rule;
+  for (const Substitution& rule : testing::shipped_rules().substitutions())
+    proved[rule.name] = &rule;
   const auto size = checker::check_explanation(result.explanation, proved);
   ASSERT_TRUE(size) << size.error().message;
   EXPECT_GT(size->steps, 0U);
@@ -110,7 +111,8 @@ TEST(BlockedLayout, WhatKeepsAChainIsTaken) {
 TEST(BlockedLayout, MovesCostAsOftenAsTheLayoutChanges) {
   const OperatorCosts costs = testing::cpu_costs();
   const Graph kept = graph_of(parallel_convolutions);
-  const auto sets = rule_sets_for(kept, testing::shipped_rules(), costs, {}, {}, true);
+  const auto sets =
+      rule_sets_for(kept, testing::shipped_rules().substitutions(), costs, {}, {}, true);
   ASSERT_TRUE(sets) << sets.error().message;
   const double plain = cost_of(kept, costs).seconds;
   const auto laid_out = seconds_laid_out(kept, sets->layouts, costs, 60);
@@ -132,7 +134,7 @@ TEST(BlockedLayout, MovesCostAsOftenAsTheLayoutChanges) {
 
 TEST(BlockedLayout, ItsRulesAreForNoGraph) {
   std::size_t count = 0;
-  for (const Substitution& rule : testing::shipped_rules()) {
+  for (const Substitution& rule : testing::shipped_rules().substitutions()) {
     if (!has_role(rule, RuleRole::layout)) continue;
     ++count;
     for (const char* runtime : {"", "onnxruntime", "another"})
@@ -147,8 +149,8 @@ TEST(BlockedLayout, IsNotAskedOfGraphsWithoutImages) {
   %1 = Relu(%0)
   output "y" = %1
 )");
-  const auto sets =
-      rule_sets_for(graph, testing::shipped_rules(), testing::cpu_costs(), {}, {}, true);
+  const auto sets = rule_sets_for(graph, testing::shipped_rules().substitutions(),
+                                  testing::cpu_costs(), {}, {}, true);
   ASSERT_TRUE(sets) << sets.error().message;
   EXPECT_TRUE(sets->layouts.compiled.empty());
 }

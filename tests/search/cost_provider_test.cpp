@@ -1,6 +1,9 @@
 // The search follows the costs that it is given: a table of made-up ones changes which directions of
 // rules are used and what is extracted, and an evaluator of whole graphs has the last word.
 
+#include <cmath>
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "egraph/rule_use.h"
@@ -30,10 +33,10 @@ OperatorCosts costs_of(std::map<std::string, double> seconds) {
                        {std::make_shared<Table>(std::move(seconds))});
 }
 
-std::vector<Substitution> parsed_rules() {
-  return *parse_substitutions(
+RuleDatabase parsed_rules() {
+  return RuleDatabase::without_proof(*parse_substitutions(
       "rule sum_in_exponent\n  x : [A..]\n  y : [A..]\n  Exp(Add(x, y)) = Mul(Exp(x), Exp(y))\n",
-      "test.rules");
+      "test.rules"));
 }
 
 Graph parsed(std::string_view text) { return std::move(*parse_graph(text)); }
@@ -55,7 +58,7 @@ constexpr std::string_view product_of_exponentials = R"(graph "g"
 )";
 
 std::string directions(const OperatorCosts& costs) {
-  const Substitution rule = parsed_rules().front();
+  const Substitution rule = parsed_rules().substitutions().front();
   const OperationCost cost = [&costs](const OperatorRecord& record, const Instance& instance,
                                       std::span<const TensorType> outputs) {
     return costs.find(costs.key(record, instance, outputs)).seconds;
@@ -142,6 +145,19 @@ TEST(Evaluator, SumOfOperatorsChangesNothing) {
     ASSERT_TRUE(without && with);
     EXPECT_TRUE(check_same_structure(with->graph, without->graph)) << seed;
     EXPECT_EQ(with->improved, without->improved) << seed;
+  }
+}
+
+/// Providers of others may answer anything.
+TEST(InvalidCosts, AreOneClearError) {
+  for (const double seconds : {std::nan(""), -1.0, std::numeric_limits<double>::infinity()}) {
+    const auto result =
+        optimize(parsed(product_of_exponentials), parsed_rules(), costs_of({{"Exp", seconds}}), {});
+    ASSERT_FALSE(result) << seconds;
+    EXPECT_EQ(result.error().kind, ErrorKind::bad_input);
+    EXPECT_TRUE(result.error().message.starts_with("a cost provider says that Exp"))
+        << result.error().message;
+    EXPECT_NE(result.error().message.find("has to be finite and not negative"), std::string::npos);
   }
 }
 

@@ -64,8 +64,9 @@ constexpr std::string_view two_products = R"(graph "two"
 
 class Explanations : public ::testing::Test {
  protected:
-  Explanations() : rules_(*parse_substitutions(rules_text, "test.rules")) {
-    for (const Substitution& rule : rules_) table_[rule.name] = &rule;
+  Explanations()
+      : rules_(RuleDatabase::without_proof(*parse_substitutions(rules_text, "test.rules"))) {
+    for (const Substitution& rule : rules_.substitutions()) table_[rule.name] = &rule;
   }
 
   std::string explanation_of(std::string_view graph_text, bool improved = true) {
@@ -123,7 +124,7 @@ class Explanations : public ::testing::Test {
     EXPECT_GT(mutants, 15U);
   }
 
-  std::vector<Substitution> rules_;
+  RuleDatabase rules_;
   checker::RuleTable table_;
 };
 
@@ -214,6 +215,19 @@ TEST_F(Explanations, RestOnRulesThatAreProved) {
   const auto refused = checker::check_explanation(text, table_);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("merge_matmul_shared_left"), std::string::npos);
+}
+
+/// Whether a search that was not asked for an explanation names what it stands on.
+TEST_F(Explanations, NameRulesWithoutProof) {
+  const std::string text = explanation_of(two_products);
+  EXPECT_NE(text.find("outside rule 'merge_matmul_shared_left': it is taken without proof\n"),
+            std::string::npos)
+      << text;
+  const auto found =
+      optimize(*parse_graph(two_products), rules_,
+               OperatorCosts(priced_by_roofline(*load_device("targets/devices/cpu.json"))), {});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->unproved, std::vector<std::string>{"merge_matmul_shared_left"});
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class FreeParameters : public ::testing::Test {
   SearchResult cheaper(std::string_view text, const OperatorCosts& costs, SearchOptions options) {
     const Graph graph = graph_of(text);
     options.explain = true;
-    auto found = optimize(graph, examples(), costs, options);
+    auto found = optimize(graph, RuleDatabase::without_proof(examples()), costs, options);
     EXPECT_TRUE(found) << found.error().message;
     EXPECT_TRUE(found->improved);
     const auto replayed = checker::check_explanation(found->explanation, table_);
@@ -156,7 +156,8 @@ TEST_F(FreeParameters, OfATargetWithoutValuesGiveNothing) {
   for (const Substitution& rule : examples())
     if (rule.free[0].source == FreeParameter::Source::target) waiting.push_back(rule);
   ASSERT_GE(waiting.size(), 2U);
-  const auto found = optimize(graph_of(product), waiting, costs_with_slow("MatMul", 2), {});
+  const auto found = optimize(graph_of(product), RuleDatabase::without_proof(waiting),
+                              costs_with_slow("MatMul", 2), {});
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->improved);
 }

@@ -86,8 +86,12 @@ struct Found {
   Result<void> explained = {};
 };
 
-Found search(const Graph& graph, const std::vector<Substitution>& rules,
-             const GraphEvaluator& evaluator, std::size_t node_limit = 3000) {
+RuleDatabase parsed_rules() {
+  return RuleDatabase::without_proof(*parse_substitutions(rules_text, "test.rules"));
+}
+
+Found search(const Graph& graph, const RuleDatabase& rules, const GraphEvaluator& evaluator,
+             std::size_t node_limit = 3000) {
   SearchOptions options;
   options.evaluator = &evaluator;
   options.explain = true;
@@ -96,7 +100,7 @@ Found search(const Graph& graph, const std::vector<Substitution>& rules,
   auto found = optimize(graph, rules, testing::cpu_costs(), options);
   EXPECT_TRUE(found) << found.error().message;
   checker::RuleTable table;
-  for (const Substitution& rule : rules) table[rule.name] = &rule;
+  for (const Substitution& rule : rules.substitutions()) table[rule.name] = &rule;
   Found answer{std::move(*found)};
   answer.explained =
       checker::check_explanation(answer.result.explanation, table, {}).map([](auto&&...) {});
@@ -104,7 +108,7 @@ Found search(const Graph& graph, const std::vector<Substitution>& rules,
 }
 
 TEST(Mixture, TheEvaluatorDecidesForEachPlace) {
-  const std::vector<Substitution> rules = *parse_substitutions(rules_text, "test.rules");
+  const RuleDatabase rules = parsed_rules();
   const Graph original = std::move(*parse_graph(both_places));
   // It likes few products, and exponentials.
   const Judge judge(
@@ -130,7 +134,7 @@ TEST(Mixture, TheEvaluatorDecidesForEachPlace) {
 }
 
 TEST(Mixture, PlacesThatPayAreTakenTogether) {
-  const std::vector<Substitution> rules = *parse_substitutions(rules_text, "test.rules");
+  const RuleDatabase rules = parsed_rules();
   const Judge judge(
       [](const Graph& graph) { return static_cast<double>(graph.live_nodes().size()); }, 8);
   const Found found = search(std::move(*parse_graph(both_places)), rules, judge);
@@ -140,7 +144,7 @@ TEST(Mixture, PlacesThatPayAreTakenTogether) {
 }
 
 TEST(Mixture, WithoutTimeThereIsNone) {
-  const std::vector<Substitution> rules = *parse_substitutions(rules_text, "test.rules");
+  const RuleDatabase rules = parsed_rules();
   for (const std::size_t most : {0, 1}) {
     const Judge judge(
         [](const Graph& graph) { return static_cast<double>(graph.live_nodes().size()); }, most);

@@ -70,8 +70,8 @@ class RandomNetwork {
   std::vector<ValueId> values_, weights_;
 };
 
-inline const std::vector<Substitution>& shipped_rules() {
-  static const std::vector<Substitution> rules = [] {
+inline const RuleDatabase& shipped_rules() {
+  static const RuleDatabase rules = [] {
     auto loaded = load_rules("rules");
     EXPECT_TRUE(loaded) << loaded.error().message;
     return loaded->up_to(RoundingClass::rounding);
@@ -85,7 +85,7 @@ inline const OperatorCosts& cpu_costs() {
 }
 
 inline std::vector<CompiledRule> compiled_for(const Graph& graph) {
-  auto compiled = compile_rules(relevant_rules(graph, shipped_rules()));
+  auto compiled = compile_rules(relevant_rules(graph, shipped_rules().substitutions()));
   EXPECT_TRUE(compiled) << compiled.error().message;
   return std::move(*compiled);
 }

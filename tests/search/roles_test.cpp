@@ -72,13 +72,13 @@ bool has_recurrence(const Substitution& rule, std::span<const TermId> side) {
 }
 
 TEST(Roles, AllShippedRulesStateThem) {
-  for (const Substitution& rule : testing::shipped_rules())
+  for (const Substitution& rule : testing::shipped_rules().substitutions())
     EXPECT_FALSE(rule.roles.empty()) << rule.name;
 }
 
 TEST(Roles, SimplifyingRulesSaveOperationsOrPrepareThat) {
   std::size_t count = 0;
-  for (const Substitution& rule : simplifying_rules(testing::shipped_rules())) {
+  for (const Substitution& rule : simplifying_rules(testing::shipped_rules().substitutions())) {
     ++count;
     const std::vector<char> weights(rule.inputs.size(), 0);
     EXPECT_TRUE(saves_operations(rule) || operations(rule, rule.left, weights) == 1) << rule.name;
@@ -87,7 +87,7 @@ TEST(Roles, SimplifyingRulesSaveOperationsOrPrepareThat) {
 }
 
 TEST(Roles, LayoutsAreAboutTheOperatorsOfALayout) {
-  for (const Substitution& rule : testing::shipped_rules()) {
+  for (const Substitution& rule : testing::shipped_rules().substitutions()) {
     const bool is_about_layout = std::any_of(
         rule.terms.begin(), rule.terms.end(),
         [](const RuleTerm& term) { return !term.is_input && is_of_layout(record(term.op)); });
@@ -96,7 +96,7 @@ TEST(Roles, LayoutsAreAboutTheOperatorsOfALayout) {
 }
 
 TEST(Roles, RulesForARuntimeAreForOne) {
-  for (const Substitution& rule : testing::shipped_rules()) {
+  for (const Substitution& rule : testing::shipped_rules().substitutions()) {
     if (has_role(rule, RuleRole::layout)) continue;
     EXPECT_EQ(has_role(rule, RuleRole::runtime) ? 1U : 0U, runtimes_of(rule).size()) << rule.name;
   }
@@ -104,7 +104,7 @@ TEST(Roles, RulesForARuntimeAreForOne) {
 
 /// The pass for recurrences applies its rules from left to right.
 TEST(Roles, RulesForRecurrencesGoForward) {
-  const RecurrenceRules rules = recurrence_rules(testing::shipped_rules());
+  const RecurrenceRules rules = recurrence_rules(testing::shipped_rules().substitutions());
   EXPECT_GE(rules.form.size(), 5U);
   EXPECT_GE(rules.recurrence.size(), 5U);
   EXPECT_GE(rules.results.size(), 1U);
@@ -202,7 +202,7 @@ TEST(Roles, RulesThatRegroupImagesAreNotUsedUnasked) {
   const auto counted = [&](bool takes_partial) {
     std::size_t count = 0;
     for (const Substitution& rule :
-         relevant_rules(graph, testing::shipped_rules(), {"", 0, takes_partial}))
+         relevant_rules(graph, testing::shipped_rules().substitutions(), {"", 0, takes_partial}))
       count += has_role(rule, RuleRole::partial) ? 1 : 0;
     return count;
   };

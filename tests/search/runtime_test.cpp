@@ -100,7 +100,8 @@ SearchResult found(const Graph& graph, const std::string& runtime) {
 
 TEST(Runtime, ItsOperatorsAreMadeForItAlone) {
   checker::RuleTable proved;
-  for (const Substitution& rule : testing::shipped_rules()) proved[rule.name] = &rule;
+  for (const Substitution& rule : testing::shipped_rules().substitutions())
+    proved[rule.name] = &rule;
   for (const Pattern& pattern : patterns) {
     SCOPED_TRACE(pattern.name);
     const auto graph = parse_graph(pattern.graph);
@@ -121,13 +122,13 @@ TEST(Runtime, ItsOperatorsAreMadeForItAlone) {
 
 TEST(Runtime, OnlyItsRulesDependOnIt) {
   std::size_t of_the_runtime = 0;
-  for (const Substitution& rule : testing::shipped_rules()) {
+  for (const Substitution& rule : testing::shipped_rules().substitutions()) {
     if (has_role(rule, RuleRole::layout) || has_role(rule, RuleRole::partial)) continue;
     EXPECT_TRUE(is_for(rule, {"onnxruntime"})) << rule.name;
     of_the_runtime += is_for(rule, {""}) ? 0 : 1;
     EXPECT_EQ(is_for(rule, {""}), is_for(rule, {"another"})) << rule.name;
   }
-  for (const Substitution& rule : testing::shipped_rules()) {
+  for (const Substitution& rule : testing::shipped_rules().substitutions()) {
     if (rule.name == "layer_normalization_spelled") {
       EXPECT_TRUE(is_for(rule, {"", 17}));  // that has the operator
       EXPECT_FALSE(is_for(rule, {"", 16}));

@@ -34,8 +34,7 @@ Result<std::string> searched(const std::filesystem::path& model,
   const OperatorCosts costs(priced_by_roofline(std::move(device)));
   LEMMA_ASSIGN_OR_RETURN(const Graph graph, with_numbers_as_operators(read.graph));
   const double begin = processor_seconds();
-  LEMMA_ASSIGN_OR_RETURN(const SearchResult result,
-                         optimize(graph, database.substitutions(), costs, options));
+  LEMMA_ASSIGN_OR_RETURN(const SearchResult result, optimize(graph, database, costs, options));
   return fmt::format(
       R"({{"seconds": {:.3f}, "egraph_nodes": {}, "before": {}, "after": {}, "stop_reason": "{}"}})",
       processor_seconds() - begin, result.egraph_nodes, result.before.seconds, result.after.seconds,

@@ -35,7 +35,8 @@ SearchResult found(const Graph& graph, const SearchOptions& options) {
 
 checker::RuleTable all_rules() {
   checker::RuleTable table;
-  for (const Substitution& rule : testing::shipped_rules()) table[rule.name] = &rule;
+  for (const Substitution& rule : testing::shipped_rules().substitutions())
+    table[rule.name] = &rule;
   return table;
 }
 

@@ -1,9 +1,10 @@
-// Without arguments: the version. With PREFIX MODEL OUTPUT: optimizes a model, and with PREFIX FOLDER:
+// Without arguments: the version. With PREFIX: whether a false rule is refused. With PREFIX MODEL OUTPUT: optimizes a model, and with PREFIX FOLDER:
 // builds a rule database, as programs that use the library do (docs/library.md).
 
 #include <iostream>
 
 #include "all_headers.h"
+#include "ir/graph.h"
 
 namespace {
 
@@ -20,6 +21,13 @@ int optimize(const std::filesystem::path& data, const char* model, const char* o
   std::cout << lemma::name(report->status) << " " << report->before.operators << " "
             << report->after.operators << " " << report->check.comparison.samples << "\n";
   return 0;
+}
+
+/// The type tells what is proved.
+bool tells_rules_without_proof(const std::filesystem::path& data) {
+  auto rules = lemma::parse_substitutions("rule no_sign\n  a : [A..]\n  Neg(a) => a\n", "text");
+  return rules && !lemma::verifier::prove_rules(*rules, data / "rules", 1) &&
+         lemma::RuleDatabase::without_proof(*rules).unproved().contains("no_sign");
 }
 
 int build_database(const std::filesystem::path& data, const std::filesystem::path& folder) {
@@ -48,7 +56,11 @@ int build_database(const std::filesystem::path& data, const std::filesystem::pat
 int main(int count, char** words) {
   const std::filesystem::path data =
       std::filesystem::path(count > 1 ? words[1] : "") / "share/lemma";
+  if (count == 2) return tells_rules_without_proof(data) ? 0 : 1;
   if (count == 4) return optimize(data, words[2], words[3]);
   if (count == 3) return build_database(data, words[2]);
+  static_assert(LEMMA_VERSION_NUMBER ==
+                LEMMA_VERSION_MAJOR * 10000 + LEMMA_VERSION_MINOR * 100 + LEMMA_VERSION_PATCH);
+  if (lemma::version() != LEMMA_VERSION || outside::Graph().nodes != 3) return 1;
   std::cout << "Lemma " << lemma::version() << "\n";
 }

@@ -1,0 +1,8 @@
+#pragma once
+// Another project's graph.
+
+namespace outside {
+struct Graph {
+  int nodes = 3;
+};
+}  // namespace outside
