@@ -3,20 +3,18 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "check/compare_files.h"
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/number_check.h"
 #include "programs/shape_option.h"
+#include "report/comparison_report.h"
 #include "targets/data_files.h"
 
 namespace lemma {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct CompareArguments {
   std::string original, other;
@@ -76,14 +74,8 @@ ExitCode run_compare(const CompareArguments& arguments) {
   if (!comparison) return report_error(comparison.error());
   const SampledCheck& check = comparison->check;
   if (arguments.json)
-    std::cout << Json({{"equal", check.passed},
-                       {"difference", check.difference},
-                       {"compared_by", name(comparison->way)},
-                       {"samples", check.samples},
-                       {"adversarial", check.adversarial},
-                       {"max_error", check.max_error},
-                       {"smallest_passing_tolerance_scale", check.smallest_passing_scale}})
-                     .dump(2, ' ', true, Json::error_handler_t::replace)
+    std::cout << comparison_json(*comparison)
+                     .dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
               << "\n";
   else if (check.passed)
     std::cout << agreement_text(*comparison) << "\n";

@@ -25,9 +25,6 @@ namespace lemma {
 
 namespace {
 
-volatile std::sig_atomic_t stop_requested = 0;
-void stop_measuring(int /*signal*/) { stop_requested = 1; }
-
 Result<std::unique_ptr<ModelProfiler>> profiler_for(const ProfileArguments& arguments,
                                                     ProfileDatabase& database) {
   const Target& target = *find_target(arguments.target);
@@ -42,10 +39,6 @@ Result<std::unique_ptr<ModelProfiler>> profiler_for(const ProfileArguments& argu
   LEMMA_ASSIGN_OR_RETURN(TargetTimers timers, target.timers(request));
   return operator_profiler(arguments, database, priced_by_roofline(std::move(device)),
                            std::move(timers));
-}
-
-std::vector<std::string> profiled_targets() {
-  return names_of_targets([](const Target& target) { return target.measured_costs().has_value(); });
 }
 
 std::string profiled_targets_help() {
@@ -143,6 +136,11 @@ Result<std::string> listing(const ProfileDatabase& database) {
   return table.text() + resources;
 }
 
+void show_progress(const std::string& file, std::size_t done, std::size_t total) {
+  std::cerr << printable(fmt::format("{}: node {} of {}", file, done + 1, total)) << "\33[K\r"
+            << std::flush;
+}
+
 Result<ExitCode> work(const ProfileArguments& arguments) {
   if (arguments.models.empty() && !arguments.list && arguments.export_file.empty() &&
       arguments.import_file.empty() && arguments.resources.empty())
@@ -187,46 +185,11 @@ Result<ExitCode> work(const ProfileArguments& arguments) {
 
 }  // namespace
 
-bool is_stop_requested() { return stop_requested != 0; }
-
-void stop_at_signals() {
-  struct sigaction action {};
-  action.sa_handler = stop_measuring;
-  action.sa_flags = SA_RESETHAND;
-  handle_unless_ignored(SIGINT, action);
-  handle_unless_ignored(SIGTERM, action);
-}
-
-std::string default_profiled_target() {
-  const std::vector<std::string> names = profiled_targets();
-  return names.empty() ? "" : names.front();
-}
-
-int profiled_threads(const ProfileArguments& arguments) {
-  return arguments.threads > 0 ? arguments.threads
-                               : static_cast<int>(std::thread::hardware_concurrency());
-}
-
-MeasurementOptions measurement_options(const ProfileArguments& arguments, const std::string& file,
-                                       const std::filesystem::path& scratch_folder) {
-  MeasurementOptions measuring;
-  measuring.scratch_folder = scratch_folder;
-  measuring.threads = profiled_threads(arguments);
-  measuring.date = today();
-  measuring.seconds = arguments.seconds;
-  measuring.is_interrupted = is_stop_requested;
-  if (isatty(STDERR_FILENO) == 1)
-    measuring.on_progress = [&file](std::size_t done, std::size_t total) {
-      std::cerr << printable(fmt::format("{}: node {} of {}", file, done + 1, total)) << "\33[K\r"
-                << std::flush;
-    };
-  return measuring;
-}
-
 void add_profile_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand(
       "profile", "measure how long the operators of models take on a target");
   auto arguments = std::make_shared<ProfileArguments>();
+  if (isatty(STDERR_FILENO) == 1) arguments->on_progress = show_progress;
   command->add_option("--target", arguments->target, profiled_targets_help())
       ->check(CLI::IsMember(profiled_targets()))
       ->capture_default_str();

@@ -13,6 +13,7 @@
 #include "cli/number_check.h"
 #include "cli/rank_job.h"
 #include "outputs/files.h"
+#include "report/rule_verdicts.h"
 #include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "targets/data_files.h"
@@ -44,47 +45,6 @@ struct RulesArguments {
 std::filesystem::path directory_of(const RulesArguments& arguments) {
   return arguments.directory.empty() ? data_directory() / "rules"
                                      : std::filesystem::path(arguments.directory);
-}
-
-std::string_view verdict_name(const verifier::Verdict& verdict) {
-  if (verifier::is_proved(verdict)) return "proved";
-  return verifier::is_refuted(verdict) ? "refuted" : "unknown";
-}
-
-/// Why it is not proved, or why only under conditions.
-std::string reason_of(const VerifiedRule& rule) {
-  if (!verifier::is_proved(rule.verdict())) return verifier::text(rule.verdict());
-  return rule.added.empty() ? "" : "without condition: " + verifier::text(rule.unconditional);
-}
-
-/// "certificate,index", one of them, or "".
-std::string proofs_of(const VerifiedRule& rule) {
-  std::string result = rule.proofs.has_certificate() ? "certificate" : "";
-  if (rule.proofs.index.proved) result += result.empty() ? "index" : ",index";
-  return result;
-}
-
-std::string verdict_lines(const DatabaseVerification& verification) {
-  std::string lines;
-  for (std::size_t i = 0; i < verification.rules.size(); ++i) {
-    const VerifiedRule& rule = verification.rules[i];
-    const bool proved = verifier::is_proved(rule.verdict());
-    Json line({{"index", i},
-               {"rule", rule.name},
-               {"verdict", verdict_name(rule.verdict())},
-               {"proofs", proofs_of(rule)},
-               {"condition", verifier::condition_text(rule.rule)},
-               {"reason", reason_of(rule)}});
-    if (proved && !rule.proofs.has_both()) line["one_proof"] = reason_for_one(rule.proofs);
-    if (proved) line["witness"] = std::get<verifier::Proved>(rule.verdict()).witness;
-    if (!rule.added.empty()) line["added"] = rule.added;
-    if (const auto* refuted = std::get_if<verifier::Refuted>(&rule.verdict()))
-      line["counterexample"] = {{"assignment", refuted->assignment},
-                                {"inputs", refuted->inputs},
-                                {"difference", refuted->difference}};
-    lines += line.dump() + "\n";
-  }
-  return lines;
 }
 
 void print_index_proofs(const DatabaseVerification& verification) {

@@ -3,6 +3,8 @@
 
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +19,9 @@
 
 namespace lemma {
 
-/// The first of the targets whose operators can be measured.
+/// The targets whose operators can be measured.
+std::vector<std::string> profiled_targets();
+/// The first of them.
 std::string default_profiled_target();
 
 struct ProfileArguments {
@@ -29,6 +33,8 @@ struct ProfileArguments {
   int threads = 0;
   double seconds = 60;
   std::int64_t size = 16;
+  /// Told before each node of a file is measured; or none.
+  std::function<void(const std::string& file, std::size_t done, std::size_t total)> on_progress;
 };
 
 class ModelProfiler {

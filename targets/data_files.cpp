@@ -12,8 +12,18 @@
 
 namespace lemma {
 
+static std::filesystem::path& chosen_data_directory() {
+  static std::filesystem::path folder;
+  return folder;
+}
+
+void use_data_directory(std::filesystem::path folder) {
+  chosen_data_directory() = std::move(folder);
+}
+
 std::filesystem::path data_directory() {
   if (const char* chosen = std::getenv("LEMMA_DATA")) return chosen;
+  if (!chosen_data_directory().empty()) return chosen_data_directory();
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   return program.parent_path().parent_path() / "share" / "lemma";

@@ -12,6 +12,9 @@ namespace lemma {
 // The folder that holds them: $LEMMA_DATA if set, else `../share/lemma` seen from the program, which holds both in a
 // build folder and once installed.
 std::filesystem::path data_directory();
+/// That folder for a library within another program, to be called before anything looks for it; $LEMMA_DATA comes first
+/// still.
+void use_data_directory(std::filesystem::path folder);
 
 /// What a device is described for (targets/devices): to price operators, or to schedule the tasks of a program.
 enum class DevicePart : std::uint8_t { operators, schedule };

@@ -180,7 +180,8 @@ TEST(Bitwise, RulesKeepEveryBit) {
   const auto rules = load_rules("rules");
   ASSERT_TRUE(rules) << rules.error().message;
   std::size_t computed = 0;
-  const std::vector<Substitution> bitwise = rules->up_to(RoundingClass::bitwise);
+  const RuleDatabase database = rules->up_to(RoundingClass::bitwise);
+  const std::span<const Substitution> bitwise = database.substitutions();
   for (const Substitution& rule : bitwise) {
     const std::size_t before = computed;
     const std::string found = find_difference(rule, computed);
