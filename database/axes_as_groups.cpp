@@ -6,7 +6,9 @@
 #include "database/axes.h"
 #include "database/expressions.h"
 #include "database/proposals.h"
+#include "database/trial.h"
 #include "ir/operator.h"
+#include "rule_language/axis_wise.h"
 #include "rule_language/substitution_analysis.h"
 
 namespace lemma::database {
@@ -37,17 +39,25 @@ RuleExpression axis_after(const std::vector<std::string>& groups, std::int64_t n
 }
 
 /// The positions that are named, and a choice of gaps before, between and after them that become
-/// groups of up to `most` axes.
+/// groups: the first one of up to `most` axes, the others of up to `most_later`.
 class GapProposal {
  public:
   GapProposal(const Substitution& rule, const AxisUses& uses, std::vector<std::int64_t> named,
-              std::size_t gaps, std::size_t most)
-      : rule_(rule), uses_(uses), named_(std::move(named)), chosen_(gaps), most_(most) {}
+              std::size_t gaps, std::size_t most, std::size_t most_later)
+      : rule_(rule),
+        uses_(uses),
+        named_(std::move(named)),
+        chosen_(gaps),
+        most_(most),
+        most_later_(most_later) {}
 
   std::optional<Substitution> make() {
     const std::size_t count = named_.size() + 1;
+    const auto first = static_cast<std::size_t>(std::countr_zero(chosen_));
     for (std::size_t gap = 0; gap < count; ++gap)
-      groups_.push_back((chosen_ >> gap & 1U) != 0 ? add_group(rule_, 0, most_) : "");
+      groups_.push_back((chosen_ >> gap & 1U) != 0
+                            ? add_group(rule_, 0, gap == first ? most_ : most_later_)
+                            : "");
     for (std::size_t i = 0; i < rule_.inputs.size(); ++i)
       if (uses_.input_ranks[i] == uses_.most && !set_shape(rule_.inputs[i].shape))
         return std::nullopt;
@@ -110,7 +120,7 @@ class GapProposal {
   Substitution rule_;
   const AxisUses& uses_;
   std::vector<std::int64_t> named_;
-  std::size_t chosen_, most_;
+  std::size_t chosen_, most_, most_later_;
   std::vector<std::string> groups_;  // by gap; empty if it stays
   std::map<std::size_t, Items> contents_;
 };
@@ -127,12 +137,17 @@ std::vector<Proposal> between_named_axes(const Substitution& given) {
   if (*named.rbegin() >= static_cast<std::int64_t>(uses->most) || named.size() > 3) return result;
   const std::vector<std::int64_t> positions(named.begin(), named.end());
   const std::size_t all = (std::size_t{1} << (positions.size() + 1)) - 1;
-  const auto propose = [&](std::size_t gaps, std::size_t most) {
-    if (auto proposal = GapProposal(rule, *uses, positions, gaps, most).make())
+  const auto propose = [&](std::size_t gaps, std::size_t most, std::size_t most_later) {
+    if (auto proposal = GapProposal(rule, *uses, positions, gaps, most, most_later).make())
       result.push_back({"any number of axes around those named", std::move(*proposal)});
   };
-  if (positions.size() == 1) propose(all, 4);
-  for (std::size_t gaps = all; gaps > 0; --gaps) propose(gaps, std::popcount(gaps) > 2 ? 2 : 3);
+  // Elementwise axioms are for up to eight axes, and rules with leading axes for up to five: four before the last.
+  if (positions.size() == 1) propose(all, 4, 4);
+  for (std::size_t gaps = all; gaps > 0; --gaps) {
+    const std::size_t usual = std::popcount(gaps) > 2 ? 2 : 3;
+    propose(gaps, usual + 1, usual);
+    propose(gaps, usual, usual);
+  }
   return result;
 }
 
@@ -140,11 +155,20 @@ std::vector<Proposal> between_named_axes(const Substitution& given) {
 
 namespace {
 
-/// What leads an input's axes: a group of its own, one that several share, or none.
-enum class Lead : std::uint8_t { none, own, shared };
+/// What leads an input's axes: a group of its own, one that several share, another one that the others share, or none.
+enum class Lead : std::uint8_t { none, own, shared, other };
 
-bool set_attributes(Substitution& rule, const AxisUses& uses, const std::string& group,
-                    std::size_t kept, std::int64_t front, bool one_group) {
+/// The group that leads the axes of all inputs below a term; empty if there is none.
+std::string group_below(const Substitution& rule, const RuleTerm& term,
+                        const std::vector<std::string>& leads) {
+  std::set<std::string> found;
+  for (const TermId id : detail::reachable_terms(rule, term.operands))
+    if (rule.terms[id.v].is_input) found.insert(leads[rule.terms[id.v].input]);
+  return found.size() == 1 ? *found.begin() : "";
+}
+
+bool set_attributes(Substitution& rule, const AxisUses& uses, const std::vector<std::string>& leads,
+                    std::size_t kept, std::int64_t front) {
   for (const AxisUse& use : uses.axes) {
     RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
     Items values;
@@ -159,7 +183,8 @@ bool set_attributes(Substitution& rule, const AxisUses& uses, const std::string&
   }
   for (const AxisUse& use : uses.permutations) {
     // The axes in front stay where they are.
-    if (!one_group || use.rank < kept) return false;
+    const std::string group = group_below(rule, rule.terms[use.term], leads);
+    if (group.empty() || use.rank < kept) return false;
     const std::size_t fixed = use.rank - kept;
     for (std::size_t i = 0; i < fixed; ++i)
       if (use.axes[i] != static_cast<std::int64_t>(i)) return false;
@@ -194,7 +219,8 @@ void set_shape_attributes(Substitution& rule, const Items& front, const std::str
 std::optional<Substitution> with_leading(const Substitution& given, const AxisUses& uses,
                                          const std::vector<Lead>& leads, std::size_t kept) {
   Substitution rule = given;
-  std::string shared;
+  std::string shared, other;
+  std::vector<std::string> groups(leads.size());
   std::size_t own = 0;
   bool one_group = true;
   std::int64_t most_replaced = 0;
@@ -206,19 +232,22 @@ std::optional<Substitution> with_leading(const Substitution& given, const AxisUs
     if (shape.size() < kept) return std::nullopt;
     std::string group;
     if (leads[i] == Lead::own) {
-      group = add_group(rule, 0, own > 3 ? 1 : own == 2 || rule.groups.empty() ? 3 : 2);
+      group = add_group(rule, 0, own > 3 ? 1 : 3);
       one_group = false;
     } else {
-      if (shared.empty()) shared = add_group(rule, 0, 3);
-      group = shared;
+      std::string& common = leads[i] == Lead::shared ? shared : other;
+      if (common.empty()) common = add_group(rule, 0, 3);
+      group = common;
+      one_group = one_group && leads[i] == Lead::shared;
     }
+    groups[i] = group;
     const auto end = shape.end() - static_cast<std::ptrdiff_t>(kept);
     front.assign(shape.begin(), end);
     most_replaced = std::max(most_replaced, static_cast<std::int64_t>(front.size()));
     shape.erase(shape.begin(), end);
     shape.insert(shape.begin(), splice(group));
   }
-  if (!set_attributes(rule, uses, shared, kept, most_replaced, one_group)) return std::nullopt;
+  if (!set_attributes(rule, uses, groups, kept, most_replaced)) return std::nullopt;
   if (one_group) set_shape_attributes(rule, front, shared);
   return rule;
 }
@@ -251,6 +280,13 @@ std::vector<Proposal> leading_axes(const Substitution& given) {
     };
     const std::size_t all = (std::size_t{1} << able.size()) - 1;
     if (able.size() > 1 && able.size() <= 4) propose(leads_of(all, Lead::own), kept);
+    // Two sets of inputs: what is multiplied with a batch may be another batch.
+    for (std::size_t mask = all; able.size() > 2 && mask > all / 2; --mask) {
+      std::vector<Lead> leads = leads_of(mask, Lead::shared);
+      for (const std::size_t i : able)
+        if (leads[i] == Lead::none) leads[i] = Lead::other;
+      if (mask != all) propose(leads, kept);
+    }
     std::vector<std::size_t> masks;
     for (std::size_t mask = all; mask > 0; --mask) masks.push_back(mask);
     std::stable_sort(masks.begin(), masks.end(), [](std::size_t a, std::size_t b) {
@@ -283,6 +319,19 @@ Substitution with_whole_shapes(Substitution rule, bool own, bool scalars, std::s
       if (!term.is_input && value.kind == Kind::list && is_shape_attribute(term, name) &&
           (!value.arguments.empty() || scalars))
         value.arguments = {splice(group_for(value.arguments, true))};
+  return rule;
+}
+
+/// Each input of any shape, or equal ones of one shape, and attributes as they are, where axes are treated alike.
+std::optional<Substitution> with_all_axes(Substitution rule, bool own) {
+  std::map<std::string, std::string> groups;
+  for (RuleInput& input : rule.inputs) {
+    std::string& group = groups[own ? input.name : text(list(input.shape))];
+    if (group.empty()) group = add_group(rule, 0, most_axes_of_group);
+    input.shape = {splice(group)};
+  }
+  tidy(rule);
+  if (!is_proved_for_scalars(rule)) return std::nullopt;
   return rule;
 }
 
@@ -442,6 +491,21 @@ void lists_as_long(Substitution& rule, std::size_t rank, const std::string& grou
 
 }  // namespace
 
+namespace {
+
+/// Whether there is a Reshape, or another operator to which a shape is given.
+bool names_shapes(const Substitution& rule) {
+  return std::any_of(rule.terms.begin(), rule.terms.end(), [](const RuleTerm& term) {
+    return !term.is_input && std::any_of(term.attributes.begin(), term.attributes.end(),
+                                         [&term](const auto& attribute) {
+                                           return is_shape_attribute(term, attribute.first) &&
+                                                  !attribute.second.arguments.empty();
+                                         });
+  });
+}
+
+}  // namespace
+
 std::vector<Proposal> whole_shapes(const Substitution& given) {
   std::vector<Proposal> result;
   Substitution rule = given;
@@ -463,11 +527,17 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
     for (Substitution& permuted : with_permutations(changed, *uses, rank))
       result.push_back({"any permutation", std::move(permuted)});
   };
+  if (uses->permutations.empty())
+    for (const bool own : {true, false})
+      if (auto changed = with_all_axes(rule, own))
+        result.push_back({"any number of axes", std::move(*changed)});
   const std::size_t count = rule.inputs.size();
   const std::size_t most = count > 2 ? 2 : 4;
   if (count > 1 && count <= 4) add(true, true, most);
   if (uses->permutations.empty() && with_whole_shapes(rule, false, true, 8).groups.size() == 1)
     for (const std::size_t wide : {8, 5}) add(false, true, wide);
+  if (!uses->permutations.empty()) add(false, true, 5);
+  if (uses->permutations.empty() && names_shapes(rule)) add(false, true, 6);
   add(false, true, most);
   add(false, false, most);
   add(false, false, 3);  // where four axes are too many for the prover

@@ -11,11 +11,11 @@
 
 #include "facts/observation.h"
 #include "ir/expand.h"
+#include "rule_language/axis_wise.h"
 #include "rule_language/operator_meaning.h"
 #include "rule_language/real_parameters.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
-#include "verifier/index/axis_wise.h"
 #include "verifier/index/comparison.h"
 #include "verifier/index/composition.h"
 #include "verifier/index/coverage.h"

@@ -3,7 +3,7 @@
 
 #include "rule_language/substitution.h"
 
-namespace lemma::verifier::index {
+namespace lemma {
 
 /// Whether the claim for tensors of any ranks follows from the claim for scalars:
 ///
@@ -11,7 +11,7 @@ namespace lemma::verifier::index {
 /// - every operator is elementwise: at each number of axes that the groups can have, its definition
 ///   reads each operand at the index of the output, or at 0 along an axis where the operand has size
 ///   1, and uses indices for nothing else; operands broadcast in both directions; what it computes of
-///   the elements does not depend on the number of axes;
+///   the elements does not depend on the number of axes. Or it is a scalar without operands;
 /// - attributes do not depend on groups;
 /// - paired outputs depend on the same groups.
 ///
@@ -21,4 +21,11 @@ namespace lemma::verifier::index {
 /// one is, since sizes that broadcast with each other are equal or 1 along each axis.
 bool treats_axes_alike(const Substitution& rule);
 
-}  // namespace lemma::verifier::index
+/// The greatest number of axes that a group of a rule may have.
+inline constexpr std::size_t most_axes_of_group = 8;
+
+/// Whether the cases of a certificate are those of scalars: the rule has two groups or more, each of 0 to 8 axes, and
+/// treats axes alike. There would be too many ways to broadcast such groups to prove one by one.
+bool is_proved_for_scalars(const Substitution& rule);
+
+}  // namespace lemma

@@ -1,4 +1,4 @@
-#include "verifier/index/axis_wise.h"
+#include "rule_language/axis_wise.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_analysis.h"
 
-namespace lemma::verifier::index {
+namespace lemma {
 namespace {
 
 using Groups = std::set<std::string>;
@@ -154,6 +154,10 @@ bool are_elementwise(const Graph& graph, std::size_t most_axes) {
   return std::all_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
     if (node.kind != NodeKind::operation) return node.kind == NodeKind::input;
     const OperatorRecord& op = graph.op(node);
+    // The same number wherever it is read: its attributes do not depend on groups.
+    if (node.inputs.empty() && node.output_count == 1 &&
+        graph.type(node.output()).shape == Shape{})
+      return true;
     return op.has(elementwise) && node.output_count == 1 &&
            is_elementwise_at_all_ranks(op, graph.input_types(node), node.attributes, most_axes);
   });
@@ -191,4 +195,13 @@ bool treats_axes_alike(const Substitution& rule) {
   return true;
 }
 
-}  // namespace lemma::verifier::index
+bool is_proved_for_scalars(const Substitution& rule) {
+  return rule.groups.size() > 1 &&
+         std::all_of(rule.groups.begin(), rule.groups.end(),
+                     [](const RuleGroup& group) {
+                       return group.minimum == 0 && group.maximum == most_axes_of_group;
+                     }) &&
+         treats_axes_alike(rule);
+}
+
+}  // namespace lemma
