@@ -323,9 +323,11 @@ Substitution with_whole_shapes(Substitution rule, bool own, bool scalars, std::s
 }
 
 /// Each input of any shape, or equal ones of one shape, and attributes as they are, where axes are treated alike.
-std::optional<Substitution> with_all_axes(Substitution rule, bool own) {
+/// Scalars may stay so.
+std::optional<Substitution> with_all_axes(Substitution rule, bool own, bool scalars) {
   std::map<std::string, std::string> groups;
   for (RuleInput& input : rule.inputs) {
+    if (input.shape.empty() && !scalars) continue;
     std::string& group = groups[own ? input.name : text(list(input.shape))];
     if (group.empty()) group = add_group(rule, 0, most_axes_of_group);
     input.shape = {splice(group)};
@@ -528,9 +530,10 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
       result.push_back({"any permutation", std::move(permuted)});
   };
   if (uses->permutations.empty())
-    for (const bool own : {true, false})
-      if (auto changed = with_all_axes(rule, own))
-        result.push_back({"any number of axes", std::move(*changed)});
+    for (const bool scalars : {true, false})
+      for (const bool own : {true, false})
+        if (auto changed = with_all_axes(rule, own, scalars))
+          result.push_back({"any number of axes", std::move(*changed)});
   const std::size_t count = rule.inputs.size();
   const std::size_t most = count > 2 ? 2 : 4;
   if (count > 1 && count <= 4) add(true, true, most);

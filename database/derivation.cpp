@@ -112,7 +112,7 @@ class CaseDerivation {
         continue;
       RuleMatcher matcher(compiled, /*refinements=*/true);
       SearchLimits limits;
-      limits.matches = limits_.matches;
+      limits.matches = 16 * limits_.matches;  // of one search, not of each iteration
       limits.interrupted = [] { return false; };
       MatchList matches;
       matcher.find(egraph_, limits, matches);
@@ -128,8 +128,7 @@ class CaseDerivation {
     if (outputs.size() != left_.size()) return false;
     for (std::size_t k = 0; k < left_.size(); ++k)
       if (egraph_.find(outputs[k]) != egraph_.find(left_[k])) return false;
-    if (!obligations_at(egraph_, matcher.rule(), matches.classes(i)).make_a_refinement())
-      return false;
+    if (!obligations_at(egraph_, matcher.rule(), matches.classes(i)).inputs_defined) return false;
     std::vector<ClassId> found;
     if (!matcher.instantiate(egraph_, matches.classes(i), matches.bound(i), found)) return false;
     for (std::size_t k = 0; k < found.size(); ++k)

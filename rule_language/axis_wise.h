@@ -11,7 +11,7 @@ namespace lemma {
 /// - every operator is elementwise: at each number of axes that the groups can have, its definition
 ///   reads each operand at the index of the output, or at 0 along an axis where the operand has size
 ///   1, and uses indices for nothing else; operands broadcast in both directions; what it computes of
-///   the elements does not depend on the number of axes. Or it is a scalar without operands;
+///   the elements does not depend on the number of axes;
 /// - attributes do not depend on groups;
 /// - paired outputs depend on the same groups.
 ///
@@ -25,7 +25,8 @@ bool treats_axes_alike(const Substitution& rule);
 inline constexpr std::size_t most_axes_of_group = 8;
 
 /// Whether the cases of a certificate are those of scalars: the rule has two groups or more, each of 0 to 8 axes, and
-/// treats axes alike. There would be too many ways to broadcast such groups to prove one by one.
+/// treats axes alike, where inputs may also be scalars, and terms scalars without operands. There would be too many ways to
+/// broadcast such groups to prove one by one.
 bool is_proved_for_scalars(const Substitution& rule);
 
 }  // namespace lemma

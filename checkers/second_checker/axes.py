@@ -7,7 +7,8 @@ MOST_AXES = 8  # of a group
 
 
 def is_whole_group(shape):
-    return len(shape) == 1 and shape[0][0] == "splice"
+    """Or none: a scalar is read at no index."""
+    return not shape or (len(shape) == 1 and shape[0][0] == "splice")
 
 
 def mentions_groups(rule, expressions):
@@ -24,7 +25,7 @@ def is_elementwise(op, attributes):
 def groups_below(rule, root):
     """The groups on which the elements of a term depend."""
     nodes = [rule.nodes[one] for one in rule.below([root])]
-    return {rule.inputs[known].shape[0][1] for op, known, _ in nodes if op is None}
+    return {one[1] for op, known, _ in nodes if op is None for one in rule.inputs[known].shape}
 
 
 def treats_axes_alike(rule):

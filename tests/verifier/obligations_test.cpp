@@ -129,8 +129,6 @@ TEST(AxesAlike, OfElementwiseRulesOverWholeGroups) {
   EXPECT_FALSE(alike("  a : [A..]\n  Add(a, ConstantOfShape{shape=[A..], value=0.0}()) = a"));
   EXPECT_FALSE(
       alike("  a : [A..]\n  b : [B..]\n  where len(A) == len(B)\n  Add(a, b) = Add(b, a)"));
-  EXPECT_TRUE(alike("  a : [A..]\n  Sub(ConstantOfShape{shape=[], value=1.0}(), a) = "
-                    "Sub(ConstantOfShape{shape=[], value=1.0}(), a)"));
 }
 
 TEST(AxesAlike, AreProvedForScalarsWhereAllRanksAreTooMany) {
@@ -140,6 +138,9 @@ TEST(AxesAlike, AreProvedForScalarsWhereAllRanksAreTooMany) {
     return found ? found->size() : 0;
   };
   EXPECT_EQ(cases("8", "Add(a, b) = Add(b, a)"), 1);
+  EXPECT_EQ(cases("8", "Sub(ConstantOfShape{shape=[], value=1.0}(), Add(a, b)) = "
+                       "Sub(ConstantOfShape{shape=[], value=1.0}(), Add(b, a))"),
+            1);
   EXPECT_EQ(cases("4", "Add(a, b) = Add(b, a)"), 237);
   // The right side lacks the shape of b: no rank is left out, and in some the sides have different types.
   EXPECT_GT(cases("8", "Add(Sub(a, b), b) => a"), 1000);

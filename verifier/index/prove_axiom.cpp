@@ -442,7 +442,7 @@ class AxiomProof {
     const std::size_t before = proof_.cases;
     Objection objection;
     const std::vector<GivenParameters> orders = orders_of_reals(rule);
-    const bool axes_are_alike = treats_axes_alike(rule);
+    const bool axes_are_alike = treats_axes_alike(rule) || is_proved_for_scalars(rule);
     if (axes_are_alike)
       if (Objection about_scalars = prove_scalars(rule, orders)) return about_scalars;
     const auto visited = for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
