@@ -185,8 +185,9 @@ TEST(Derivation, meeting_is_not_finding) {
 }
 
 TEST(Derivation, refinements_follow_from_refinements_for_more_axes) {
-  const DerivationRules base(named({"  a : [A..]\n  b : [B..]\n  Mul(a, Reciprocal(Reciprocal(b))) => Mul(b, a)",
-                                    "  a : [A..]\n  b : [B..]\n  Mul(a, b) = Mul(b, a)"}));
+  const DerivationRules base(
+      named({"  a : [A..]\n  b : [B..]\n  Mul(a, Reciprocal(Reciprocal(b))) => Mul(b, a)",
+             "  a : [A..]\n  b : [B..]\n  Mul(a, b) = Mul(b, a)"}));
   const std::string sides[] = {"Mul(a, Reciprocal(Reciprocal(b)))", "Mul(a, b)"};
   const auto follows = [&](const std::string& claim) {
     return derive(rule("  a : [n]\n  b : [m, n]\n" + claim), base, Start::both_sides).derivable;
