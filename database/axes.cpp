@@ -91,4 +91,11 @@ std::string add_group(Substitution& rule, std::size_t minimum, std::size_t maxim
 
 RuleExpression length_of(const std::string& group) { return call("len", {variable(group)}); }
 
+bool is_shape_attribute(const RuleTerm& term, const std::string& name) {
+  const auto attributes = record(term.op).attributes;
+  return std::any_of(attributes.begin(), attributes.end(), [&name](const auto& specification) {
+    return specification.name == name && specification.role == AttributeRole::output_shape;
+  });
+}
+
 }  // namespace lemma::database

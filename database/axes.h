@@ -36,4 +36,7 @@ std::optional<AxisUses> axis_uses(Substitution& rule);
 std::string add_group(Substitution& rule, std::size_t minimum, std::size_t maximum);
 RuleExpression length_of(const std::string& group);
 
+/// Whether the attribute is the shape of the result.
+bool is_shape_attribute(const RuleTerm& term, const std::string& name);
+
 }  // namespace lemma::database

@@ -6,7 +6,9 @@
 #include "database/axes.h"
 #include "database/expressions.h"
 #include "database/proposals.h"
+#include "database/trial.h"
 #include "ir/operator.h"
+#include "rule_language/axis_wise.h"
 #include "rule_language/substitution_analysis.h"
 
 namespace lemma::database {
@@ -14,13 +16,6 @@ namespace {
 
 using Kind = RuleExpression::Kind;
 using Items = std::vector<RuleExpression>;
-
-bool is_shape_attribute(const RuleTerm& term, const std::string& name) {
-  const auto attributes = record(term.op).attributes;
-  return std::any_of(attributes.begin(), attributes.end(), [&name](const auto& specification) {
-    return specification.name == name && specification.role == AttributeRole::output_shape;
-  });
-}
 
 // ---- Between the axes that are named ----------------------------------------------------------
 
@@ -37,17 +32,25 @@ RuleExpression axis_after(const std::vector<std::string>& groups, std::int64_t n
 }
 
 /// The positions that are named, and a choice of gaps before, between and after them that become
-/// groups of up to `most` axes.
+/// groups: the first one of up to `most` axes, the others of up to `most_later`.
 class GapProposal {
  public:
   GapProposal(const Substitution& rule, const AxisUses& uses, std::vector<std::int64_t> named,
-              std::size_t gaps, std::size_t most)
-      : rule_(rule), uses_(uses), named_(std::move(named)), chosen_(gaps), most_(most) {}
+              std::size_t gaps, std::size_t most, std::size_t most_later)
+      : rule_(rule),
+        uses_(uses),
+        named_(std::move(named)),
+        chosen_(gaps),
+        most_(most),
+        most_later_(most_later) {}
 
   std::optional<Substitution> make() {
     const std::size_t count = named_.size() + 1;
+    const auto first = static_cast<std::size_t>(std::countr_zero(chosen_));
     for (std::size_t gap = 0; gap < count; ++gap)
-      groups_.push_back((chosen_ >> gap & 1U) != 0 ? add_group(rule_, 0, most_) : "");
+      groups_.push_back((chosen_ >> gap & 1U) != 0
+                            ? add_group(rule_, 0, gap == first ? most_ : most_later_)
+                            : "");
     for (std::size_t i = 0; i < rule_.inputs.size(); ++i)
       if (uses_.input_ranks[i] == uses_.most && !set_shape(rule_.inputs[i].shape))
         return std::nullopt;
@@ -110,7 +113,7 @@ class GapProposal {
   Substitution rule_;
   const AxisUses& uses_;
   std::vector<std::int64_t> named_;
-  std::size_t chosen_, most_;
+  std::size_t chosen_, most_, most_later_;
   std::vector<std::string> groups_;  // by gap; empty if it stays
   std::map<std::size_t, Items> contents_;
 };
@@ -127,136 +130,18 @@ std::vector<Proposal> between_named_axes(const Substitution& given) {
   if (*named.rbegin() >= static_cast<std::int64_t>(uses->most) || named.size() > 3) return result;
   const std::vector<std::int64_t> positions(named.begin(), named.end());
   const std::size_t all = (std::size_t{1} << (positions.size() + 1)) - 1;
-  const auto propose = [&](std::size_t gaps, std::size_t most) {
-    if (auto proposal = GapProposal(rule, *uses, positions, gaps, most).make())
+  const auto propose = [&](std::size_t gaps, std::size_t most, std::size_t most_later) {
+    if (auto proposal = GapProposal(rule, *uses, positions, gaps, most, most_later).make())
       result.push_back({"any number of axes around those named", std::move(*proposal)});
   };
-  if (positions.size() == 1) propose(all, 4);
-  for (std::size_t gaps = all; gaps > 0; --gaps) propose(gaps, std::popcount(gaps) > 2 ? 2 : 3);
-  return result;
-}
-
-// ---- Before the last axes -----------------------------------------------------------------------
-
-namespace {
-
-/// What leads an input's axes: a group of its own, one that several share, or none.
-enum class Lead : std::uint8_t { none, own, shared };
-
-bool set_attributes(Substitution& rule, const AxisUses& uses, const std::string& group,
-                    std::size_t kept, std::int64_t front, bool one_group) {
-  for (const AxisUse& use : uses.axes) {
-    RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
-    Items values;
-    for (const std::int64_t axis : use.axes) {
-      const std::int64_t from_end = axis - static_cast<std::int64_t>(use.rank);
-      if (axis <
-          std::min(front, static_cast<std::int64_t>(use.rank) - static_cast<std::int64_t>(kept)))
-        return false;
-      values.push_back(literal(from_end));
-    }
-    place = use.is_list ? list(std::move(values)) : std::move(values[0]);
-  }
-  for (const AxisUse& use : uses.permutations) {
-    // The axes in front stay where they are.
-    if (!one_group || use.rank < kept) return false;
-    const std::size_t fixed = use.rank - kept;
-    for (std::size_t i = 0; i < fixed; ++i)
-      if (use.axes[i] != static_cast<std::int64_t>(i)) return false;
-    const auto number = static_cast<std::int64_t>(kept);
-    Items last;
-    for (std::size_t i = fixed; i < use.axes.size(); ++i)
-      last.push_back(literal(use.axes[i] - static_cast<std::int64_t>(fixed)));
-    RuleExpression& place = rule.terms[use.term].attributes[use.attribute].second;
-    if (kept == 2)
-      place = call("swap_last_two", {sum(length_of(group), literal(number))});
-    else
-      place = call("concat", {call("identity", {length_of(group)}),
-                              call("plus", {list(std::move(last)),
-                                            call("repeat", {length_of(group), literal(number)})})});
-  }
-  return true;
-}
-
-/// Shapes that attributes name, made of the same sizes in front as the inputs.
-void set_shape_attributes(Substitution& rule, const Items& front, const std::string& group) {
-  for (RuleTerm& term : rule.terms)
-    for (auto& [name, value] : term.attributes) {
-      if (term.is_input || value.kind != Kind::list || !is_shape_attribute(term, name)) continue;
-      Items& items = value.arguments;
-      if (items.size() < front.size() || !std::equal(front.begin(), front.end(), items.begin()))
-        continue;
-      items.erase(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(front.size()));
-      items.insert(items.begin(), splice(group));
-    }
-}
-
-std::optional<Substitution> with_leading(const Substitution& given, const AxisUses& uses,
-                                         const std::vector<Lead>& leads, std::size_t kept) {
-  Substitution rule = given;
-  std::string shared;
-  std::size_t own = 0;
-  bool one_group = true;
-  std::int64_t most_replaced = 0;
-  Items front;
-  for (const Lead lead : leads) own += lead == Lead::own ? 1 : 0;
-  for (std::size_t i = 0; i < leads.size(); ++i) {
-    if (leads[i] == Lead::none) continue;
-    Items& shape = rule.inputs[i].shape;
-    if (shape.size() < kept) return std::nullopt;
-    std::string group;
-    if (leads[i] == Lead::own) {
-      group = add_group(rule, 0, own > 3 ? 1 : own == 2 || rule.groups.empty() ? 3 : 2);
-      one_group = false;
-    } else {
-      if (shared.empty()) shared = add_group(rule, 0, 3);
-      group = shared;
-    }
-    const auto end = shape.end() - static_cast<std::ptrdiff_t>(kept);
-    front.assign(shape.begin(), end);
-    most_replaced = std::max(most_replaced, static_cast<std::int64_t>(front.size()));
-    shape.erase(shape.begin(), end);
-    shape.insert(shape.begin(), splice(group));
-  }
-  if (!set_attributes(rule, uses, shared, kept, most_replaced, one_group)) return std::nullopt;
-  if (one_group) set_shape_attributes(rule, front, shared);
-  return rule;
-}
-
-}  // namespace
-
-std::vector<Proposal> leading_axes(const Substitution& given) {
-  std::vector<Proposal> result;
-  Substitution rule = given;
-  const auto uses = axis_uses(rule);
-  if (!uses) return result;
-  const std::size_t count = rule.inputs.size();
-  const auto propose = [&](const std::vector<Lead>& leads, std::size_t kept) {
-    const bool all =
-        std::all_of(leads.begin(), leads.end(), [](Lead lead) { return lead == Lead::shared; });
-    if (auto proposal = with_leading(rule, *uses, leads, kept))
-      result.push_back({"any number of leading axes", std::move(*proposal), all});
-  };
-  for (std::size_t kept = 1; kept <= uses->most; ++kept) {
-    std::vector<std::size_t> able;
-    for (std::size_t i = 0; i < count; ++i)
-      if (uses->input_ranks[i] >= kept && (count <= 6 || uses->input_ranks[i] == uses->most))
-        able.push_back(i);
-    if (able.size() > 6) continue;
-    const auto leads_of = [&](std::size_t mask, Lead lead) {
-      std::vector<Lead> leads(count, Lead::none);
-      for (std::size_t i = 0; i < able.size(); ++i)
-        if ((mask >> i & 1U) != 0) leads[able[i]] = lead;
-      return leads;
-    };
-    const std::size_t all = (std::size_t{1} << able.size()) - 1;
-    if (able.size() > 1 && able.size() <= 4) propose(leads_of(all, Lead::own), kept);
-    std::vector<std::size_t> masks;
-    for (std::size_t mask = all; mask > 0; --mask) masks.push_back(mask);
-    std::stable_sort(masks.begin(), masks.end(), [](std::size_t a, std::size_t b) {
-      return __builtin_popcountll(a) > __builtin_popcountll(b);
-    });
-    for (const std::size_t mask : masks) propose(leads_of(mask, Lead::shared), kept);
+  const auto last = static_cast<std::int64_t>(uses->most) - 1;
+  // Elementwise axioms are for up to eight axes, and rules with leading axes for up to five: four before the last.
+  if (positions.size() == 1) propose(all, 4, 4);
+  for (std::size_t gaps = all; gaps > 0; --gaps) {
+    const std::size_t usual = std::popcount(gaps) > 2 ? 2 : 3;
+    const bool is_last = gaps == 1 && positions == std::vector{last};
+    if (std::popcount(gaps) > 1 || is_last) propose(gaps, usual + 1, usual);
+    propose(gaps, usual, usual);
   }
   return result;
 }
@@ -283,6 +168,21 @@ Substitution with_whole_shapes(Substitution rule, bool own, bool scalars, std::s
       if (!term.is_input && value.kind == Kind::list && is_shape_attribute(term, name) &&
           (!value.arguments.empty() || scalars))
         value.arguments = {splice(group_for(value.arguments, true))};
+  return rule;
+}
+
+/// Each input of any shape, or equal ones of one shape, and attributes as they are, where axes are treated alike.
+/// Scalars may stay so.
+std::optional<Substitution> with_all_axes(Substitution rule, bool own, bool scalars) {
+  std::map<std::string, std::string> groups;
+  for (RuleInput& input : rule.inputs) {
+    if (input.shape.empty() && !scalars) continue;
+    std::string& group = groups[own ? input.name : text(list(input.shape))];
+    if (group.empty()) group = add_group(rule, 0, most_axes_of_group);
+    input.shape = {splice(group)};
+  }
+  tidy(rule);
+  if (!is_proved_for_scalars(rule)) return std::nullopt;
   return rule;
 }
 
@@ -442,6 +342,21 @@ void lists_as_long(Substitution& rule, std::size_t rank, const std::string& grou
 
 }  // namespace
 
+namespace {
+
+/// Whether there is a Reshape, or another operator to which a shape is given.
+bool names_shapes(const Substitution& rule) {
+  return std::any_of(rule.terms.begin(), rule.terms.end(), [](const RuleTerm& term) {
+    return !term.is_input && std::any_of(term.attributes.begin(), term.attributes.end(),
+                                         [&term](const auto& attribute) {
+                                           return is_shape_attribute(term, attribute.first) &&
+                                                  !attribute.second.arguments.empty();
+                                         });
+  });
+}
+
+}  // namespace
+
 std::vector<Proposal> whole_shapes(const Substitution& given) {
   std::vector<Proposal> result;
   Substitution rule = given;
@@ -463,11 +378,18 @@ std::vector<Proposal> whole_shapes(const Substitution& given) {
     for (Substitution& permuted : with_permutations(changed, *uses, rank))
       result.push_back({"any permutation", std::move(permuted)});
   };
+  if (uses->permutations.empty())
+    for (const bool scalars : {true, false})
+      for (const bool own : {true, false})
+        if (auto changed = with_all_axes(rule, own, scalars))
+          result.push_back({"any number of axes", std::move(*changed)});
   const std::size_t count = rule.inputs.size();
   const std::size_t most = count > 2 ? 2 : 4;
   if (count > 1 && count <= 4) add(true, true, most);
   if (uses->permutations.empty() && with_whole_shapes(rule, false, true, 8).groups.size() == 1)
     for (const std::size_t wide : {8, 5}) add(false, true, wide);
+  if (!uses->permutations.empty()) add(false, true, 5);
+  if (uses->permutations.empty() && names_shapes(rule)) add(false, true, 6);
   add(false, true, most);
   add(false, false, most);
   add(false, false, 3);  // where four axes are too many for the prover

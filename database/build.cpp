@@ -20,7 +20,7 @@
 namespace lemma::database {
 
 /// Raised whenever the same query may have another answer.
-constexpr int build_version = 10;
+constexpr int build_version = 11;
 
 std::string_view name(CandidateOutcome outcome) {
   switch (outcome) {

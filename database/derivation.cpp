@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "egraph/match.h"
+#include "egraph/obligations.h"
 #include "egraph/rule_use.h"
 #include "egraph/saturation.h"
 #include "rule_language/rule_cases.h"
@@ -48,7 +50,12 @@ class CaseDerivation {
     limits.cancelled = [this] { return met(); };
     const SaturationReport report = saturate(egraph_, rules_.compiled(), limits);
     if (report.stop == StopReason::failed) return report.failure;
-    if (!met()) return std::string(name(report.stop));
+    std::string refinement;
+    if (!met()) {
+      if (!rule_.bidirectional && start_ == Start::both_sides) refinement = refining_rule();
+      if (refinement.empty()) return std::string(name(report.stop));
+      used.insert(refinement);
+    }
     for (const Application& application : report.log)
       used.insert(rules_.compiled()[application.rule].rule.name);
     return "";
@@ -92,6 +99,41 @@ class CaseDerivation {
       if (right.is_none() || egraph_.find(left_[i]) != right) return false;
     }
     return true;
+  }
+
+  /// A rule that, applied once to the left side or to what equals it, gives the right side or what equals that. So one
+  /// refinement follows from another. Nothing is united: where the left side is undefined, the right one may be a number.
+  std::string refining_rule() {
+    std::vector<ClassId> right;
+    for (const ValueId value : right_values_) right.push_back(class_of(value));
+    for (const CompiledRule& compiled : rules_.compiled()) {
+      if (compiled.backward || compiled.rule.bidirectional ||
+          !RuleMatcher::can_match(egraph_, compiled))
+        continue;
+      RuleMatcher matcher(compiled, /*refinements=*/true);
+      SearchLimits limits;
+      limits.matches = 16 * limits_.matches;  // of one search, not of each iteration
+      limits.interrupted = [] { return false; };
+      MatchList matches;
+      matcher.find(egraph_, limits, matches);
+      for (std::size_t i = 0; i < matches.size(); ++i)
+        if (refines(matcher, matches, i, right)) return compiled.rule.name;
+    }
+    return "";
+  }
+
+  bool refines(const RuleMatcher& matcher, const MatchList& matches, std::size_t i,
+               const std::vector<ClassId>& right) {
+    const auto outputs = matches.classes(i).last(matcher.rule().left_variables.size());
+    if (outputs.size() != left_.size()) return false;
+    for (std::size_t k = 0; k < left_.size(); ++k)
+      if (egraph_.find(outputs[k]) != egraph_.find(left_[k])) return false;
+    if (!obligations_at(egraph_, matcher.rule(), matches.classes(i)).inputs_defined) return false;
+    std::vector<ClassId> found;
+    if (!matcher.instantiate(egraph_, matches.classes(i), matches.bound(i), found)) return false;
+    for (std::size_t k = 0; k < found.size(); ++k)
+      if (egraph_.find(found[k]) != right[k]) return false;
+    return found.size() == right.size();
   }
 
   /// Looks whether the terms of the right side have come to be, operands first.
@@ -234,7 +276,7 @@ DerivationRules DerivationRules::without(const std::string& name) const {
 Derivation derive(const Substitution& rule, const DerivationRules& rules, Start start,
                   const DerivationLimits& limits) {
   Derivation result;
-  const auto cases = required_cases(rule);
+  const auto cases = covered_cases(rule);
   if (!cases) {
     result.stopped = cases.error().message;
     return result;

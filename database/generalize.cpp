@@ -17,7 +17,7 @@ constexpr std::size_t steps_of_a_kind = 12, failures_of_a_kind = 120;
 /// Proofs of single steps that may fail.
 constexpr std::size_t failed_proofs = 12;
 /// Proposals for groups of axes that are handed to the prover.
-constexpr std::size_t proofs_of_axes = 6;
+constexpr std::size_t proofs_of_axes = 10;
 
 /// Rules that one candidate may become.
 constexpr std::size_t most_rules = 3;

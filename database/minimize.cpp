@@ -113,6 +113,7 @@ class Minimizer {
   /// the basis as it is in the end.
   Result<void> give_reasons() {
     const DerivationRules basis = all_.only(names_of_basis()).as_searched();
+    const DerivationRules refinements = basis.as_refinements();
     const std::string digest = digest_of_basis();
     std::vector<std::size_t> derived;
     std::vector<MemoizedQuery> queries;
@@ -121,7 +122,9 @@ class Minimizer {
       const Substitution& rule = rules_[i].proved.rule;
       derived.push_back(i);
       queries.push_back({AnswerJournal::key("reach " + digest + "\n" + claim_text(rule)),
-                         [this, &rule, &basis] { return reason_to_keep(rule, basis); }});
+                         [this, &rule, &basis, &refinements] {
+                           return reason_to_keep(rule, basis, refinements);
+                         }});
     }
     LEMMA_ASSIGN_OR_RETURN(std::vector<std::string> reasons, queries_.ask(std::move(queries)));
     for (std::size_t k = 0; k < derived.size(); ++k)
@@ -129,8 +132,11 @@ class Minimizer {
     return {};
   }
 
-  std::string reason_to_keep(const Substitution& rule, const DerivationRules& basis) const {
-    if (const auto derivation = derive(rule, basis, Start::left_side, options_.limits);
+  std::string reason_to_keep(const Substitution& rule, const DerivationRules& basis,
+                             const DerivationRules& refinements) const {
+    // The search applies refinements where their left side is defined. There it applies those of the basis too.
+    if (const auto derivation = derive(rule, rule.bidirectional ? basis : refinements,
+                                       Start::left_side, options_.limits);
         !derivation.derivable)
       return fmt::format("the basis does not lead from its left side to its right ({})",
                          derivation.stopped);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "database/expressions.h"
 #include "database/proposals.h"
@@ -8,22 +10,40 @@
 namespace lemma::database {
 namespace {
 
-/// The sizes of an input that stands for a term: plain symbols keep their names.
+/// A sum of products of symbols; nothing for other sizes, as quotients.
+std::optional<RuleExpression> as_expression(const Dimension& size) {
+  std::optional<RuleExpression> result;
+  const auto add = [&result](RuleExpression e) {
+    result = result ? sum(std::move(*result), std::move(e)) : std::move(e);
+  };
+  if (!size.is_constant())
+    for (const Dimension::Term& term : size.terms()) {
+      std::optional<RuleExpression> factor;
+      if (term.coefficient != 1) factor = literal(term.coefficient);
+      for (const Dimension::AtomPointer& atom : term.atoms) {
+        if (atom->kind != AtomKind::symbol) return std::nullopt;
+        RuleExpression name = variable(atom->symbol);
+        factor = factor ? product(std::move(*factor), std::move(name)) : std::move(name);
+      }
+      add(std::move(*factor));
+    }
+  if (size.offset() != 0 || !result) add(literal(size.offset()));
+  return result;
+}
+
+/// The sizes of an input that stands for a term: they are named as they are, or each by a fresh name. One that is above 0,
+/// as n + 1, stays so by its name.
 std::vector<RuleExpression> shape_items(const Substitution& rule, const Shape& shape,
                                         bool all_fresh) {
   std::vector<RuleExpression> items;
-  Substitution named = rule;  // so that fresh names differ from each other
+  Substitution taken = rule;  // so that fresh names differ from each other
   for (const Dimension& size : shape) {
-    if (const auto symbol = size.as_symbol(); symbol && !all_fresh) {
-      items.push_back(variable(*symbol));
+    if (auto named = as_expression(size); named && !all_fresh) {
+      items.push_back(std::move(*named));
       continue;
     }
-    if (const auto number = size.constant(); number && !all_fresh) {
-      items.push_back(literal(*number));
-      continue;
-    }
-    items.push_back(variable(fresh_name(named, "n")));
-    named.inputs.push_back({items.back().name, DataType::undefined, {}, false});
+    items.push_back(variable(fresh_name(taken, "n")));
+    taken.inputs.push_back({items.back().name, DataType::undefined, {}, false});
   }
   return items;
 }

@@ -13,7 +13,7 @@
 namespace lemma::database {
 namespace {
 
-constexpr std::size_t cases_typed = 12, instances = 10, attempts = 2500, case_limit = 3000;
+constexpr std::size_t cases_typed = 12, instances = 10, attempts = 2500, case_limit = 4000;
 
 /// Both sides of a case, well typed, of the same types, and the right side taking nothing for granted
 /// that the left one does not.

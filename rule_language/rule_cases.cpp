@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "rule_language/axis_wise.h"
+#include "rule_language/broadcast_patterns.h"
 #include "rule_language/real_parameters.h"
 #include "rule_language/substitution_analysis.h"
 
@@ -21,162 +23,6 @@ Shape symbols(const std::string& name, std::size_t count) {
   Shape result;
   for (std::size_t i = 0; i < count; ++i)
     result.push_back(Dimension::symbol(fmt::format("{}.{}", name, i)));
-  return result;
-}
-
-// ---- Groups that are broadcast against each other ---------------------------------------------
-
-/// The groups that stand in each input's shape, and in the shape of an Expand.
-std::set<std::string> groups_below(const Substitution& rule, TermId id) {
-  std::set<std::string> result;
-  std::vector<TermId> open = {id};
-  const auto collect = [&result](const std::vector<RuleExpression>& list) {
-    for (const RuleExpression& item : list)
-      if (item.kind == RuleExpression::Kind::splice) result.insert(item.name);
-  };
-  while (!open.empty()) {
-    const RuleTerm& term = rule.terms[open.back().v];
-    open.pop_back();
-    if (term.is_input) collect(rule.inputs[term.input].shape);
-    for (const auto& [name, expression] : term.attributes) collect(expression.arguments);
-    for (const TermId operand : term.operands)
-      if (!operand.is_none()) open.push_back(operand);
-  }
-  return result;
-}
-
-std::vector<TermId> terms_below(const Substitution& rule, const std::vector<TermId>& roots) {
-  std::vector<char> seen(rule.terms.size(), 0);
-  for (const TermId root : roots) seen[root.v] = 1;
-  std::vector<TermId> result;
-  for (std::uint32_t i = static_cast<std::uint32_t>(rule.terms.size()); i-- > 0;) {
-    if (seen[i] == 0) continue;
-    result.push_back({i});
-    for (const TermId operand : rule.terms[i].operands)
-      if (!operand.is_none()) seen[operand.v] = 1;
-  }
-  return result;
-}
-
-bool broadcasts(const RuleTerm& term) {
-  const OperatorRecord& op = record(term.op);
-  return op.has(elementwise) || op.has(broadcasting);
-}
-
-/// Leaves all axes where they are, counted from the end, and relates none of different groups.
-bool leaves_axes(const Substitution& rule, const RuleTerm& term) {
-  if (!record(term.op).has(keeps_axes)) return false;
-  const std::set<std::string> groups = groups_below(rule, term.operands[0]);
-  return std::all_of(term.operands.begin(), term.operands.end(),
-                     [&](TermId operand) { return groups_below(rule, operand) == groups; });
-}
-
-/// How many axes stand after each group; an error if that differs from input to input.
-Result<std::map<std::string, std::size_t>> axes_after(const Substitution& rule,
-                                                      const Ranks& ranks) {
-  std::map<std::string, std::size_t> result;
-  for (const RuleInput& input : rule.inputs) {
-    std::size_t after = 0;
-    for (std::size_t i = input.shape.size(); i-- > 0;) {
-      const RuleExpression& item = input.shape[i];
-      if (item.kind != RuleExpression::Kind::splice) {
-        ++after;
-        continue;
-      }
-      if (!result.try_emplace(item.name, after).second && result.at(item.name) != after)
-        return bad_input(
-            "the left side is well typed for some sizes only, and a group stands at several "
-            "places");
-      after += ranks.at(item.name);
-    }
-  }
-  return result;
-}
-
-/// Which groups are aligned with each other: a number for each, that of the first one in order of
-/// declaration. An error where alignment of groups that begin at the same axis, counted from the
-/// end, is not all that relates them.
-Result<std::map<std::string, std::size_t>> alignment(const Substitution& rule, const Ranks& ranks) {
-  LEMMA_ASSIGN_OR_RETURN(const auto after, axes_after(rule, ranks));
-  std::map<std::string, std::size_t> classes;
-  for (const RuleGroup& group : rule.groups) classes.emplace(group.name, classes.size());
-  std::set<std::pair<std::string, std::string>> met;
-  for (const TermId id : terms_below(rule, rule.left)) {
-    const RuleTerm& term = rule.terms[id.v];
-    if (term.is_input || groups_below(rule, id).empty()) continue;
-    if (!broadcasts(term) && !leaves_axes(rule, term))
-      return bad_input(
-          fmt::format("the left side is well typed for some sizes only, and {} does "
-                      "more than broadcast",
-                      record(term.op).name));
-    const std::set<std::string> groups = groups_below(rule, id);
-    for (const std::string& first : groups)
-      for (const std::string& other : groups) {
-        if (after.contains(first) && after.contains(other) && after.at(first) != after.at(other)) {
-          const auto end = [&](const std::string& name) { return after.at(name) + ranks.at(name); };
-          if (after.at(first) < end(other) && after.at(other) < end(first))
-            return bad_input("the left side is well typed for some sizes only, and groups overlap");
-          continue;
-        }
-        met.emplace(first, other);
-        const auto [target, old] = std::minmax({classes.at(other), classes.at(first)});
-        for (auto& [name, number] : classes)
-          if (number == old) number = target;
-      }
-  }
-  // Of [7], [1] and [2] the first two fit, and the last two: sizes that fit with a third one need not
-  // fit with each other.
-  for (const auto& [first, its_class] : classes)
-    for (const auto& [other, class_of_other] : classes)
-      if (its_class == class_of_other && ranks.at(first) > 0 && ranks.at(other) > 0 &&
-          !met.contains({first, other}) && first != other)
-        return bad_input(fmt::format(
-            "the left side is well typed for some sizes only, and {} and {} do not meet", first,
-            other));
-  return classes;
-}
-
-using Classes = std::map<std::string, std::size_t>;
-
-/// The groups aligned at each axis, counted from the beginning of their common end.
-std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string>> aligned_axes(
-    const Classes& classes, const Ranks& ranks) {
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string>> result;
-  for (const auto& [name, rank] : ranks)
-    for (std::size_t from_end = 1; from_end <= rank; ++from_end)
-      result[{classes.at(name), from_end}].push_back(name);
-  return result;
-}
-
-/// The number of ways in which aligned axes may have the common size or 1; at least one has the
-/// common size.
-std::size_t count_patterns(const Classes& classes, const Ranks& ranks) {
-  std::size_t count = 1;
-  for (const auto& [axis, groups] : aligned_axes(classes, ranks)) {
-    std::size_t more = 0;
-    if (__builtin_mul_overflow(count, (std::size_t{1} << groups.size()) - 1, &more))
-      return std::numeric_limits<std::size_t>::max();
-    count = more;
-  }
-  return count;
-}
-
-/// The way with the given number.
-std::map<std::string, Shape, std::less<>> broadcast_pattern(const Classes& classes,
-                                                            const Ranks& ranks,
-                                                            std::size_t number) {
-  std::map<std::string, Shape, std::less<>> result;
-  for (const auto& [name, rank] : ranks) result[name] = Shape(rank);
-  for (const auto& [axis, groups] : aligned_axes(classes, ranks)) {
-    const std::size_t choices = (std::size_t{1} << groups.size()) - 1;
-    const std::size_t mask = number % choices + 1;
-    number /= choices;
-    const Dimension size = Dimension::symbol(fmt::format("axis.{}.{}", axis.first, axis.second));
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      Shape& shape = result[groups[i]];
-      shape[shape.size() - axis.second] = (mask >> i & 1U) != 0 ? size : Dimension(1);
-    }
-  }
   return result;
 }
 
@@ -532,8 +378,24 @@ Result<void> for_each_rank(const Substitution& rule,
   }
 }
 
+namespace {
+
+/// The cases in which no group has an axis.
+Result<std::vector<RuleCase>> cases_of_scalars(const Substitution& rule) {
+  Ranks ranks;
+  for (const RuleGroup& group : rule.groups) ranks[group.name] = 0;
+  LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> cases,
+                         cases_with_ranks(rule, ranks, {}, {case_limit, case_limit}));
+  if (!cases) return bad_input("too many cases");
+  if (cases->empty()) return bad_input("no choice of ranks and parameters meets the conditions");
+  return std::move(*cases);
+}
+
+}  // namespace
+
 Result<std::vector<RuleCase>> cases_of(const Substitution& rule) {
   LEMMA_RETURN_IF_ERROR(check_reals_are_compared(rule, count_real_parameters(rule)));
+  if (is_proved_for_scalars(rule)) return cases_of_scalars(rule);
   std::vector<RuleCase> result;
   LEMMA_RETURN_IF_ERROR(for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
     CaseLimits limits{case_limit, case_limit};
@@ -555,6 +417,24 @@ Result<std::vector<RuleCase>> required_cases(const Substitution& rule) {
   LEMMA_ASSIGN_OR_RETURN(std::vector<RuleCase> backward, cases_of(reversed(rule)));
   for (RuleCase& rule_case : backward)
     if (known.insert(rule_case.text).second) result.push_back(std::move(rule_case));
+  return result;
+}
+
+Result<std::vector<RuleCase>> covered_cases(const Substitution& rule) {
+  if (!is_proved_for_scalars(rule)) return required_cases(rule);
+  constexpr std::size_t patterns = 3;
+  std::vector<RuleCase> result;
+  LEMMA_RETURN_IF_ERROR(for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {
+    const bool is_shown = std::all_of(ranks.begin(), ranks.end(), [](const auto& entry) {
+      return entry.second < 2 || entry.second == 4 || entry.second == most_axes_of_group;
+    });
+    if (!is_shown) return {};
+    LEMMA_ASSIGN_OR_RETURN(std::optional<std::vector<RuleCase>> cases,
+                           cases_with_ranks(rule, ranks, {}, {patterns, case_limit, patterns}));
+    if (!cases) return bad_input("too many cases");
+    std::move(cases->begin(), cases->end(), std::back_inserter(result));
+    return {};
+  }));
   return result;
 }
 

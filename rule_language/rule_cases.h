@@ -25,13 +25,18 @@ struct RuleCase {
 /// All cases of the claim from left to right. Where the left side broadcasts groups of unrelated
 /// sizes against each other, the cases also range over which axes have size 1: for aligned axes,
 /// sizes that broadcast are equal or 1. Real parameters take a number for each order of them and 0
-/// (rule_language/real_parameters.h). A case is left out only if a condition is false in it for all sizes. An
+/// (rule_language/real_parameters.h). Of rules that are proved for scalars (rule_language/axis_wise.h) these are the cases
+/// in which no group has an axis. A case is left out only if a condition is false in it for all sizes. An
 /// error says why the cases would not cover the rule.
 Result<std::vector<RuleCase>> cases_of(const Substitution& rule);
 
 /// The cases that a proof must have: those of the claim, and for `=` also those of the claim read
 /// from right to left that are not among them.
 Result<std::vector<RuleCase>> required_cases(const Substitution& rule);
+
+/// Cases that show what a rule covers: those that a proof must have, but where these are scalars alone, some with 0, 1, 4 and
+/// 8 axes of each group. Not all of them, so that nothing is proved with these.
+Result<std::vector<RuleCase>> covered_cases(const Substitution& rule);
 
 /// Parameters whose values are given instead of enumerated.
 using GivenParameters = std::map<std::string, AttributeValue, std::less<>>;

@@ -14,7 +14,7 @@ from second_checker.terms import make_inputs, Terms
 from second_checker.values import as_integers, as_list, changed, REAL_TYPES
 
 BROADCASTING = ("MatMul", "Expand")  # besides the elementwise operators
-FOLLOWED = (*BROADCASTING, "ConstantOfShape", "Slice", "Concat")
+FOLLOWED = (*BROADCASTING, "ConstantOfShape", "Slice", "Split", "Concat")
 
 
 def broadcasts(op):
@@ -38,7 +38,7 @@ def groups_below(rule, node):
 def keeps_axes(rule, op, operands):
     """Whether axes stay where they are, counted from the end, and groups are not related."""
     below = [groups_below(rule, one[0]) for one in operands if one]
-    return op == "Slice" or (op == "Concat" and all(one == below[0] for one in below))
+    return op in ("Slice", "Split") or (op == "Concat" and all(one == below[0] for one in below))
 
 
 def axes_after(rule, ranks):
@@ -149,7 +149,7 @@ class Related:
             cut = range(len(below[0])) if axes is None else as_integers(axes)
             cut = {one % len(below[0]) for one in cut}
             return [None if i in cut else one for i, one in enumerate(below[0])]
-        if op == "Concat":
+        if op in ("Concat", "Split"):
             axis = as_integers((attributes["axis"],))[0] % len(below[0])
             return [None if i == axis else one for i, one in enumerate(self.join(below))]
         return self.join(below)

@@ -2,6 +2,7 @@
 
 import itertools
 
+from second_checker.axes import is_proved_for_scalars
 from second_checker.broadcasting import aligned_axes, broadcast_patterns, demand_all_ways
 from second_checker.evaluation import evaluate, is_false, with_real_type
 from second_checker.reals import has_gap, ordered_values, real_parameters
@@ -91,6 +92,8 @@ def is_well_typed(rule, values, real_type=REAL_TYPES[0]):
 def cases_of(rule):
     result = []
     ranges = [range(least, most + 1) for least, most in reversed(rule.groups.values())]
+    if is_proved_for_scalars(rule):
+        ranges = [range(1) for _ in rule.groups]
     for lengths in itertools.product(*ranges):
         ranks = dict(zip(rule.groups, reversed(lengths)))
         found = choices(rule, {name: symbols(name, count) for name, count in ranks.items()})

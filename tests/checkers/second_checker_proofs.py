@@ -42,6 +42,7 @@ RELU_STEPS = ["relu_of_relu forward 0 at 0: x=@0.0.0, A=[A..]",
               "relu_of_relu forward 0 at 0: x=@0.0.0, A=[A..]"]
 ADD = ("rule swapped", "a : [A..]", "b : [B..]", "Add(a, b) = Add(b, a)")
 ADD_STEP = ["add_commutes forward 0 at 0: a=@0.0, b=@0.1, A=[A..], B=[B..]"]
+ADD_OF_ALL_RANKS = (*ADD[:3], "group A : 0..8", "group B : 0..8", ADD[3])
 ZERO = "ConstantOfShape{data_type=t, shape=[A..], value=0.0}()"
 DIFFERENCE = ("rule nothing_left", "x : [A..]", "param t : type", f"Sub(x, x) => {ZERO}")
 DIFFERENCE_STEP = ["difference_with_itself forward 0 at 0: x=@0.0, A=[A..], t=t"]
@@ -99,6 +100,7 @@ TRUE = {
                                ["relu_of_relu backward 0 at 0: x=@0.0, A=[A..]"], each_rank(),
                                "witness A=[]"),
     "broadcast": add(),
+    "any ranks by scalars": add([" A=[], B=[] -> [] by 1"], rule=ADD_OF_ALL_RANKS),
     "refinement": certificate(DIFFERENCE, [DIFFERENCE_STEP], each_rank(), "witness A=[3], t=f32"),
     "equation of a defined input": of_defined(),
     "refinement as an equation": of_defined(axiom="difference_with_itself"),

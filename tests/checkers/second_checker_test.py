@@ -15,11 +15,13 @@ from second_checker_library import check, digest, OPERATORS  # noqa: E402
 from second_checker_proofs import TRUE  # noqa: E402
 from second_checker_wrong import FAMILIES  # noqa: E402
 import lemma_check  # noqa: E402
+from second_checker.axes import is_proved_for_scalars  # noqa: E402
 from second_checker.certificates import check_digests  # noqa: E402
 from second_checker.conditions import follows  # noqa: E402
 from second_checker.definitions import Definition, LISTED, OVER_NOTHING, TOTAL, verdict  # noqa: E402
 from second_checker.records import axioms_with_records  # noqa: E402
 from second_checker.reals import has_gap, ordered_values  # noqa: E402
+from second_checker.rules import parse_rules  # noqa: E402
 from second_checker.sizes import (add, at_least, floor_quotient, multiply, number, ONE, parse_size, Refused,  # noqa: E402
                                   subtract, symbol, ZERO)
 
@@ -121,6 +123,27 @@ class Sizes(unittest.TestCase):
         for text in ("-c + 16*floordiv(c + 14, 16)", "-c + 8*floordiv(c + 15, 16)", "-2*c + 16*floordiv(c + 15, 16)",
                      "-c - 16*floordiv(c + 15, 16)"):
             self.assertFalse(at_least(parse_size(text), ZERO), text)
+
+
+class Axes(unittest.TestCase):
+    def is_for_scalars(self, claim, least=0, most=8, condition=""):
+        rule, = parse_rules("rule r\n  a : [A..]\n  b : [B..]\n  group A : 0..8\n"
+                            f"  group B : {least}..{most}\n{condition}  {claim}\n")
+        return is_proved_for_scalars(rule)
+
+    def test_elementwise_rules_over_whole_groups_are_proved_for_scalars(self):
+        for claim in ("Add(a, b) = Add(b, a)", "Max(Neg(a), b) = Max(b, Neg(a))",
+                      "Sub(ConstantOfShape{shape=[], value=1.0}(), Add(a, b)) = "
+                      "Sub(ConstantOfShape{shape=[], value=1.0}(), Add(b, a))"):
+            self.assertTrue(self.is_for_scalars(claim), claim)
+
+    def test_others_are_not(self):
+        for claim in ("Sub(Add(a, b), b) => a", "Add(Softmax{axis=0}(a), b) = Add(b, Softmax{axis=0}(a))",
+                      "Add(a, ConstantOfShape{shape=[B..], value=0.0}()) = Add(ConstantOfShape{shape=[B..], value=0.0}(), a)"):
+            self.assertFalse(self.is_for_scalars(claim), claim)
+        self.assertFalse(self.is_for_scalars("Add(a, b) = Add(b, a)", most=4))
+        self.assertFalse(self.is_for_scalars("Add(a, b) = Add(b, a)", least=1))
+        self.assertFalse(self.is_for_scalars("Add(a, b) = Add(b, a)", condition="  where len(A) == len(B)\n"))
 
 
 class Orders(unittest.TestCase):

@@ -110,7 +110,6 @@ TEST(Generalize, sizes_that_were_equal_by_chance_are_told_apart) {
   ASSERT_FALSE(found.rules.empty());
   EXPECT_EQ(claim_text(found.rules[0].rule),
             "  defined x1 : [A.., n1, n2]\n  x2 : [B.., n2, n3]\n  defined x3 : [C.., n3, n4]\n"
-            "  group B : 0..2\n  group C : 0..2\n"
             "  MatMul(MatMul(x1, x2), x3) = MatMul(x1, MatMul(x2, x3))\n");
 }
 

@@ -184,6 +184,28 @@ TEST(Derivation, meeting_is_not_finding) {
   EXPECT_FALSE(derive(wanted, base, Start::left_side).derivable);
 }
 
+TEST(Derivation, refinements_follow_from_refinements_for_more_axes) {
+  const DerivationRules base(
+      named({"  a : [A..]\n  b : [B..]\n  Mul(a, Reciprocal(Reciprocal(b))) => Mul(b, a)",
+             "  a : [A..]\n  b : [B..]\n  Mul(a, b) = Mul(b, a)"}));
+  const std::string sides[] = {"Mul(a, Reciprocal(Reciprocal(b)))", "Mul(a, b)"};
+  const auto follows = [&](const std::string& claim) {
+    return derive(rule("  a : [n]\n  b : [m, n]\n" + claim), base, Start::both_sides).derivable;
+  };
+  EXPECT_TRUE(follows("  " + sides[0] + " => " + sides[1]));
+  // A product is defined where the quotient is not.
+  EXPECT_FALSE(follows("  " + sides[1] + " => " + sides[0]));
+  EXPECT_FALSE(follows("  " + sides[0] + " = " + sides[1]));
+}
+
+TEST(Derivation, many_axes_do_not_follow_from_few) {
+  const std::string operands = "  a : [A..]\n  b : [B..]\n";
+  const std::string few = operands + "  group A : 0..4\n  group B : 0..4\n  Add(a, b) = Add(b, a)";
+  const std::string many = operands + "  group A : 0..8\n  group B : 0..8\n  Add(a, b) = Add(b, a)";
+  EXPECT_TRUE(derive(rule(few), DerivationRules(named({many})), Start::both_sides).derivable);
+  EXPECT_FALSE(derive(rule(many), DerivationRules(named({few})), Start::both_sides).derivable);
+}
+
 TEST(Compose, outputs_of_one_node_become_a_rule) {
   const std::vector<Substitution> rules =
       named({"  x : [m, k]\n  a : [k, n]\n  b : [k, p]\n  Split{axis=1, split=[n, p]}(MatMul(x, "

@@ -11,11 +11,11 @@
 
 #include "facts/observation.h"
 #include "ir/expand.h"
+#include "rule_language/axis_wise.h"
 #include "rule_language/operator_meaning.h"
 #include "rule_language/real_parameters.h"
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_use.h"
-#include "verifier/index/axis_wise.h"
 #include "verifier/index/comparison.h"
 #include "verifier/index/composition.h"
 #include "verifier/index/coverage.h"
@@ -442,7 +442,7 @@ class AxiomProof {
     const std::size_t before = proof_.cases;
     Objection objection;
     const std::vector<GivenParameters> orders = orders_of_reals(rule);
-    const bool axes_are_alike = treats_axes_alike(rule);
+    const bool axes_are_alike = treats_axes_alike(rule) || is_proved_for_scalars(rule);
     if (axes_are_alike)
       if (Objection about_scalars = prove_scalars(rule, orders)) return about_scalars;
     const auto visited = for_each_rank(rule, [&](const Ranks& ranks) -> Result<void> {

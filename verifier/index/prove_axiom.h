@@ -16,7 +16,7 @@ struct IndexProof {
   bool proved = false;
   std::size_t cases =
       0;  // ranks, sizes of 1, permutations, orders of parameters: proved one by one
-  /// Choices of ranks that follow from the claim for scalars: verifier/index/axis_wise.h.
+  /// Choices of ranks that follow from the claim for scalars: rule_language/axis_wise.h.
   std::size_t by_axes = 0;
   std::string reason;  // not proved: the first case that fails, and both sides as far as they got
   /// The obligation: inputs of which the right side reads elements that the left side does not read.

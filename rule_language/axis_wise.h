@@ -3,7 +3,7 @@
 
 #include "rule_language/substitution.h"
 
-namespace lemma::verifier::index {
+namespace lemma {
 
 /// Whether the claim for tensors of any ranks follows from the claim for scalars:
 ///
@@ -21,4 +21,12 @@ namespace lemma::verifier::index {
 /// one is, since sizes that broadcast with each other are equal or 1 along each axis.
 bool treats_axes_alike(const Substitution& rule);
 
-}  // namespace lemma::verifier::index
+/// The greatest number of axes that a group of a rule may have.
+inline constexpr std::size_t most_axes_of_group = 8;
+
+/// Whether the cases of a certificate are those of scalars: the rule has two groups or more, each of 0 to 8 axes, and
+/// treats axes alike, where inputs may also be scalars, and terms scalars without operands. There would be too many ways to
+/// broadcast such groups to prove one by one.
+bool is_proved_for_scalars(const Substitution& rule);
+
+}  // namespace lemma

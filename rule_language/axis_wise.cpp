@@ -1,4 +1,4 @@
-#include "verifier/index/axis_wise.h"
+#include "rule_language/axis_wise.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "rule_language/rule_cases.h"
 #include "rule_language/substitution_analysis.h"
 
-namespace lemma::verifier::index {
+namespace lemma {
 namespace {
 
 using Groups = std::set<std::string>;
@@ -32,7 +32,8 @@ std::vector<Groups> groups_of_terms(const Substitution& rule) {
   std::vector<Groups> result;
   for (const RuleTerm& term : rule.terms) {
     Groups groups;
-    if (term.is_input) groups.insert(rule.inputs[term.input].shape[0].name);
+    if (term.is_input && !rule.inputs[term.input].shape.empty())
+      groups.insert(rule.inputs[term.input].shape[0].name);
     for (const TermId operand : term.operands)
       if (!operand.is_none()) groups.insert(result[operand.v].begin(), result[operand.v].end());
     result.push_back(std::move(groups));
@@ -150,21 +151,25 @@ bool is_elementwise_at_all_ranks(const OperatorRecord& op, const std::vector<Ten
 }
 
 /// All operations of a side over scalars.
-bool are_elementwise(const Graph& graph, std::size_t most_axes) {
+bool are_elementwise(const Graph& graph, std::size_t most_axes, bool with_scalars) {
   return std::all_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
     if (node.kind != NodeKind::operation) return node.kind == NodeKind::input;
     const OperatorRecord& op = graph.op(node);
+    // The same number wherever it is read: its attributes do not depend on groups.
+    if (with_scalars && node.inputs.empty() && node.output_count == 1 &&
+        graph.type(node.output()).shape == Shape{})
+      return true;
     return op.has(elementwise) && node.output_count == 1 &&
            is_elementwise_at_all_ranks(op, graph.input_types(node), node.attributes, most_axes);
   });
 }
 
-}  // namespace
-
-bool treats_axes_alike(const Substitution& rule) {
+/// `with_scalars`: inputs and terms without operands may be scalars, which are read at no index.
+bool treats_axes_alike(const Substitution& rule, bool with_scalars) {
   if (rule.groups.empty() || !rule.conditions.empty()) return false;
   for (const RuleInput& input : rule.inputs)
-    if (input.shape.size() != 1 || input.shape[0].kind != RuleExpression::Kind::splice)
+    if (!(with_scalars && input.shape.empty()) &&
+        (input.shape.size() != 1 || input.shape[0].kind != RuleExpression::Kind::splice))
       return false;
   for (const RuleTerm& term : rule.terms)
     for (const auto& [name, value] : term.attributes)
@@ -186,9 +191,22 @@ bool treats_axes_alike(const Substitution& rule) {
   for (const RuleCase& rule_case : **cases)
     for (const auto* roots : {&rule.left, &rule.right}) {
       const auto graph = side_as_graph(rule, *roots, rule_case.inputs, rule_case.bindings);
-      if (!graph || !are_elementwise(*graph, most_axes)) return false;
+      if (!graph || !are_elementwise(*graph, most_axes, with_scalars)) return false;
     }
   return true;
 }
 
-}  // namespace lemma::verifier::index
+}  // namespace
+
+bool treats_axes_alike(const Substitution& rule) { return treats_axes_alike(rule, false); }
+
+bool is_proved_for_scalars(const Substitution& rule) {
+  return rule.groups.size() > 1 &&
+         std::all_of(rule.groups.begin(), rule.groups.end(),
+                     [](const RuleGroup& group) {
+                       return group.minimum == 0 && group.maximum == most_axes_of_group;
+                     }) &&
+         treats_axes_alike(rule, true);
+}
+
+}  // namespace lemma
