@@ -435,6 +435,7 @@ class RuleMaker {
         is_directed_(is_directed) {}
 
   tl::expected<SymbolicRule, SymbolicFailure> make() {
+    if (auto open = open_input()) return tl::unexpected(SymbolicFailure{false, std::move(*open)});
     const Merges pairs = equal_sizes(table_, candidate_);
     for (const bool may_subtract : {false, true}) {
       if (may_subtract && !subtracted_) break;
@@ -454,6 +455,16 @@ class RuleMaker {
   }
 
  private:
+  /// Why no choice of sizes makes a rule, if each side has an input that the other one has not.
+  std::optional<std::string> open_input() const {
+    const std::vector<std::uint32_t> left = inputs_of(candidate_, candidate_.left),
+                                     right = inputs_of(candidate_, candidate_.right);
+    const bool is_bound = std::includes(left.begin(), left.end(), right.begin(), right.end()) ||
+                          std::includes(right.begin(), right.end(), left.begin(), left.end());
+    if (is_bound) return std::nullopt;
+    return "each side has an input that does not occur on the other one";
+  }
+
   /// A product can meet another one in several ways, some of which make sizes equal that need not be: all are
   /// tried, and the rule with the most variables is taken.
   void attempt_with_factors() {
