@@ -63,8 +63,7 @@ Result<UseOfRanks> use_of_ranks(ranks::Ranks& ranks) {
   const ResourceUse use = resource_use_with_children();
   LEMMA_ASSIGN_OR_RETURN(
       const std::vector<std::string> all,
-      ranks.gather(
-          nlohmann::json::array({use.processor_seconds, use.peak_memory_bytes}).dump()));
+      ranks.gather(nlohmann::json::array({use.processor_seconds, use.peak_memory_bytes}).dump()));
   UseOfRanks result{ranks.size()};
   for (const std::string& text : all) {
     const auto figures = nlohmann::json::parse(text);

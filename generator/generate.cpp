@@ -93,7 +93,7 @@ class Generator {
     if (options_.work_directory.empty()) return {};
     const std::filesystem::path folder = options_.work_directory;
     const std::string work = description_of_work();
-    const std::string all = 
+    const std::string all =
         fmt::format("{}up to {}, joined groups left out", work, options_.most_operators);
     if (is_first()) {
       LEMMA_RETURN_IF_ERROR(book_.open_journal(folder, work));
@@ -200,8 +200,8 @@ class Generator {
       return !is_for_compositions(group) && joiner_.is_joined(group);
     };
     const auto find = [&]() -> Result<void> {
-      LEMMA_ASSIGN_OR_RETURN(
-          largest, table_.largest(options_.most_operators, options, ranges_, is_joined));
+      LEMMA_ASSIGN_OR_RETURN(largest,
+                             table_.largest(options_.most_operators, options, ranges_, is_joined));
       return {};
     };
     LEMMA_RETURN_IF_ERROR(timed("largest terms", find));

@@ -16,7 +16,7 @@ namespace {
 
 /// Entries that are compared by one thread at a time: about so many.
 constexpr std::size_t chunk_size = 2048;
-constexpr std::size_t piece_size = 4096;  // applications
+constexpr std::size_t piece_size = 4096;    // applications
 constexpr std::size_t part_for_pairs = 16;  // that share operators, of the memory
 
 }  // namespace
@@ -35,7 +35,8 @@ Result<LargestTerms> LargestTerms::of(TermTable& table, std::size_t cost, const 
   level_options.piece_size = piece_size;
   level_options.in_order = false;
   level_options.memory = options.memory / part_for_pairs;
-  if (options.ranks != nullptr) level_options.share = {options.ranks->rank(), options.ranks->size()};
+  if (options.ranks != nullptr)
+    level_options.share = {options.ranks->rank(), options.ranks->size()};
   LEMMA_ASSIGN_OR_RETURN(Level level, Level::of(table, cost, level_options));
   LargestTerms result(table, cost, options, std::move(level));
   LEMMA_RETURN_IF_ERROR(result.packing_.check());

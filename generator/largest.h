@@ -41,8 +41,8 @@ struct RangeGroups {
   std::vector<std::uint64_t> words;  // of groups (PackedGroup), in order of keys
   // Groups that rules of smaller terms join, which are not among the words, and the terms in them.
   std::uint64_t joined_groups = 0, joined_terms = 0;
-  std::uint64_t evaluated = 0;       // terms of the level, whatever their keys
-  std::uint64_t collisions = 0;      // keys that were equal for different values
+  std::uint64_t evaluated = 0;   // terms of the level, whatever their keys
+  std::uint64_t collisions = 0;  // keys that were equal for different values
 };
 
 /// Terms of one value whose keys are in one bucket, and the class of smaller terms that have it. As words: type, class or

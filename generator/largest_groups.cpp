@@ -80,10 +80,10 @@ Result<void> LargestGroups::find_known() {
     ranks::Reader reader(all[rank]);
     const std::vector<std::size_t> numbers = ranks::numbers_of(reader);
     if (numbers.at(0) != own[0])
-      return bad_input(
-          fmt::format("rank {} has other smaller terms than this one: all ranks need the same lemma "
-                      "on machines of one kind",
-                      rank));
+      return bad_input(fmt::format(
+          "rank {} has other smaller terms than this one: all ranks need the same lemma "
+          "on machines of one kind",
+          rank));
     for (std::size_t i = 1; i < numbers.size(); ++i)
       is_wanted_.at(rank + (i - 1) * share_.size) = static_cast<char>(numbers[i]);
   }
@@ -115,9 +115,8 @@ Result<void> LargestGroups::evaluate() {
     LEMMA_RETURN_IF_ERROR(entries_->write());
     entries_->release();
   }
-  LEMMA_ASSIGN_OR_RETURN(
-      const std::vector<std::string> counts,
-      ranks_.gather(ranks::to_bytes(std::vector<std::size_t>{counted})));
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> counts,
+                         ranks_.gather(ranks::to_bytes(std::vector<std::size_t>{counted})));
   evaluated_ = 0;
   for (const std::string& text : counts) {
     ranks::Reader reader(text);
@@ -148,8 +147,9 @@ Result<void> LargestGroups::leave_out_joined(RangeGroups& range_groups) const {
     groups.push_back(*packed_group(words.data() + at, words.size() - at));
   std::vector<char> are_joined(groups.size());
   for (std::size_t begin = 0; begin < groups.size(); begin += groups_at_once) {
-    parallel_for(std::min(groups_at_once, groups.size() - begin), options_.threads,
-                 [&](std::size_t i) { are_joined[begin + i] = is_joined(groups[begin + i]) ? 1 : 0; });
+    parallel_for(
+        std::min(groups_at_once, groups.size() - begin), options_.threads,
+        [&](std::size_t i) { are_joined[begin + i] = is_joined(groups[begin + i]) ? 1 : 0; });
     if (is_cancelled(options_)) return cancellation();
     if (options_.progress)
       options_.progress("groups", static_cast<double>(begin) / static_cast<double>(groups.size()));

@@ -49,12 +49,12 @@ class LargestGroups {
   Rounds rounds_;
   EqualGroups groups_;
   std::size_t range_bytes_ = 0, range_count_ = 1;
-  std::vector<char> is_wanted_;           // by range
-  std::optional<Spill<Entry>> entries_;   // of own ranges
-  std::uint64_t evaluated_ = 0;           // terms of the level, on all ranks
+  std::vector<char> is_wanted_;          // by range
+  std::optional<Spill<Entry>> entries_;  // of own ranges
+  std::uint64_t evaluated_ = 0;          // terms of the level, on all ranks
   // In own ranges:
   std::uint64_t collisions_ = 0, joined_groups_ = 0, joined_terms_ = 0;
-  std::vector<std::uint64_t> applied_;    // before the level, by operator of the set
+  std::vector<std::uint64_t> applied_;  // before the level, by operator of the set
 };
 
 }  // namespace lemma::generator
