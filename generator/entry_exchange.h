@@ -11,8 +11,8 @@ namespace lemma::generator {
 
 /// What was sent to other ranks by this one.
 struct Traffic {
-  std::uint64_t rounds =
-      0;  // exchanges, in each of which every rank sends a message to every other one
+  /// Exchanges, in each of which every rank sends a message to every other one.
+  std::uint64_t rounds = 0;
   std::uint64_t bytes = 0;
 };
 
