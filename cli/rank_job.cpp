@@ -1,5 +1,6 @@
 #include "cli/rank_job.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -8,7 +9,9 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "batch/resource_use.h"
 #include "cli/error_line.h"
 #include "database/build.h"
 #include "ranks/launcher.h"
@@ -54,6 +57,20 @@ ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& j
   if (!finished) return report_end(finished.error(), is_first);
   if (is_first) std::cout << *text;
   return ExitCode::done;
+}
+
+Result<UseOfRanks> use_of_ranks(ranks::Ranks& ranks) {
+  const ResourceUse use = resource_use_with_children();
+  LEMMA_ASSIGN_OR_RETURN(
+      const std::vector<std::string> all,
+      ranks.gather(nlohmann::json::array({use.processor_seconds, use.peak_memory_bytes}).dump()));
+  UseOfRanks result{ranks.size()};
+  for (const std::string& text : all) {
+    const auto figures = nlohmann::json::parse(text);
+    result.processor_seconds += figures[0].get<double>();
+    result.peak_bytes = std::max(result.peak_bytes, figures[1].get<std::int64_t>());
+  }
+  return result;
 }
 
 Result<void> check_ranks(int argument_count, const char* const* arguments) {

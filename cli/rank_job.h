@@ -1,6 +1,7 @@
 #pragma once
 // Commands whose work is distributed over the ranks that mpirun started (ranks/ranks.h).
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -15,6 +16,15 @@ namespace lemma {
 /// Runs the job on all ranks. The first one prints what its job returns, or the one line that says why
 /// the job has ended; the others say nothing. All return the same code.
 ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& job);
+
+/// What all ranks have used.
+struct UseOfRanks {
+  std::size_t ranks = 1;
+  double processor_seconds = 0;  // of all ranks, with the processes that they started
+  std::int64_t peak_bytes = 0;   // of the rank with most
+};
+/// Called by all ranks; all get it.
+Result<UseOfRanks> use_of_ranks(ranks::Ranks& ranks);
 
 /// An error if several ranks were started to run a command that does its work in one process.
 Result<void> check_ranks(int argument_count, const char* const* arguments);

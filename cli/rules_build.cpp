@@ -16,7 +16,6 @@
 
 #include "base/number_text.h"
 #include "batch/child_process.h"
-#include "batch/resource_use.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
@@ -145,25 +144,7 @@ Result<database::EnumerationFigures> enumerate_in_child(const fs::path& set,
                                       figures.value("classes", std::uint64_t{0})};
 }
 
-struct Usage {
-  std::size_t ranks = 1;
-  double processor_seconds = 0;  // of all ranks
-  long peak_bytes = 0;           // of the rank with most
-};
-Result<Usage> usage_of_all(ranks::Ranks& ranks) {
-  const ResourceUse use = resource_use_with_children();
-  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                         ranks.gather(Json({use.processor_seconds, use.peak_memory_bytes}).dump()));
-  Usage usage{ranks.size()};
-  for (const std::string& text : all) {
-    const Json figures = Json::parse(text);
-    usage.processor_seconds += figures[0].get<double>();
-    usage.peak_bytes = std::max(usage.peak_bytes, figures[1].get<long>());
-  }
-  return usage;
-}
-
-Json figures(const database::DatabaseReport& report, const Usage& usage) {
+Json figures(const database::DatabaseReport& report, const UseOfRanks& usage) {
   const database::Build& build = report.build;
   const database::RuleCounts counts = build.count_rules();
   const std::size_t directly = build.count(CandidateOutcome::proved),
@@ -277,7 +258,7 @@ ExitCode run_build(const BuildArguments& arguments) {
     options.build.ranks = &ranks;
     if (ranks.size() == 1) options.enumeration.enumerate = enumerate_in_child;
     LEMMA_ASSIGN_OR_RETURN(const database::DatabaseReport report, build_database(options));
-    LEMMA_ASSIGN_OR_RETURN(const Usage usage, usage_of_all(ranks));
+    LEMMA_ASSIGN_OR_RETURN(const UseOfRanks usage, use_of_ranks(ranks));
     return to_text(figures(report, usage), arguments.json);
   });
 }

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "batch/resource_use.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
 #include "cli/number_check.h"
 #include "cli/rank_job.h"
+#include "database/enumerate_sets.h"
 #include "generator/generate.h"
 #include "outputs/files.h"
 #include "report/table.h"
@@ -31,12 +31,17 @@ struct GenerateArguments {
   generator::GenerateOptions options;
 };
 
-Json figures(const generator::OperatorSet& set, const generator::GenerateReport& report) {
-  const ResourceUse use = resource_use();
+Json figures(const generator::OperatorSet& set, const generator::GenerateReport& report,
+             const UseOfRanks& use) {
   Json operators = Json::array();
   for (const generator::OperatorUse& op : report.operators)
     operators.push_back(
         {{"operator", op.name}, {"applied", op.applications}, {"classes", op.classes}});
+  Json stages = Json::array();
+  for (const generator::StageTime& time : report.stages)
+    stages.push_back({{"stage", time.stage},
+                      {"seconds", time.seconds},
+                      {"cpu_seconds", time.processor_seconds}});
   Json by_cost = Json::array();
   for (std::size_t i = 1; i < report.terms.evaluated_by_cost.size(); ++i)
     if (report.terms.evaluated_by_cost[i] > 0) by_cost.push_back(report.terms.evaluated_by_cost[i]);
@@ -57,8 +62,12 @@ Json figures(const generator::OperatorSet& set, const generator::GenerateReport&
           {"candidates_by_generality", report.by_generality},
           {"operators", std::move(operators)},
           {"warnings", report.warnings},
+          {"stages", std::move(stages)},
+          {"ranks", use.ranks},
+          {"exchanges", report.terms.rounds},
+          {"sent_bytes", report.terms.sent_bytes},
           {"cpu_seconds", use.processor_seconds},
-          {"peak_rss_bytes", use.peak_memory_bytes}};
+          {"peak_rss_bytes", use.peak_bytes}};
 }
 
 auto progress_lines() {
@@ -87,29 +96,39 @@ std::string refuted_text(const generator::GenerateReport& report) {
   return result;
 }
 
-Result<std::string> run(GenerateArguments arguments) {
+Result<void> check_files(const GenerateArguments& arguments) {
   FilePlan plan;
   plan.reads(operator_set_file(arguments.set), "--set");
   plan.writes(arguments.output, "-o");
   plan.writes(arguments.refuted, "--refuted");
-  LEMMA_RETURN_IF_ERROR(plan.check());
-  if (!arguments.json) arguments.options.progress = progress_lines();
+  return plan.check();
+}
+
+/// What is printed by the first rank.
+Result<std::string> run(GenerateArguments arguments, ranks::Ranks& ranks) {
+  if (ranks.is_first()) {
+    LEMMA_RETURN_IF_ERROR(check_files(arguments));
+    if (!arguments.json) arguments.options.progress = progress_lines();
+  }
   arguments.options.threads = count_of_threads(arguments.options.threads);
-  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet set,
-                         generator::read_operator_set(operator_set_file(arguments.set)));
+  arguments.options.ranks = &ranks;
+  LEMMA_ASSIGN_OR_RETURN(
+      const generator::OperatorSet set,
+      database::operator_set_of_first_rank(operator_set_file(arguments.set), ranks));
   LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated,
                          generator::generate(set, arguments.options));
+  LEMMA_ASSIGN_OR_RETURN(const UseOfRanks use, use_of_ranks(ranks));
+  if (!ranks.is_first()) return std::string();
   LEMMA_RETURN_IF_ERROR(write_file_atomically(
       arguments.output, generator::candidates_text(set, arguments.options, generated.rules)));
   if (!arguments.refuted.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.refuted, refuted_text(generated.report)));
   for (const std::string& warning : generated.report.warnings)
     std::cerr << "lemma: warning: " << printable(warning) << "\n";
-  Json all = figures(set, generated.report);
+  Json all = figures(set, generated.report, use);
   if (arguments.json) return all.dump(2) + "\n";
   std::string lines = operators_table(generated.report);
-  all.erase("operators");
-  all.erase("warnings");
+  for (const char* name : {"operators", "warnings", "stages"}) all.erase(name);
   for (const auto& [name, value] : all.items())
     lines += fmt::format("{}: {}\n", name, value.dump());
   return lines;
@@ -149,10 +168,7 @@ void add_rules_generate(CLI::App& rules_command, ExitCode& exit_code) {
   command->callback([arguments, &exit_code] {
     // An orphan would hold its journal, which the next run of its parent goes on with.
     if (arguments->ends_with_parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
-    exit_code = run_on_ranks([&arguments](ranks::Ranks& ranks) -> Result<std::string> {
-      if (!ranks.is_first()) return std::string();
-      return run(*arguments);
-    });
+    exit_code = run_on_ranks([&arguments](ranks::Ranks& ranks) { return run(*arguments, ranks); });
   });
 }
 

@@ -43,14 +43,16 @@ std::optional<EnumerationFigures> known_figures(const KeptSet& kept) {
 
 /// The figures are written last: they say that the candidates are complete.
 Result<EnumerationFigures> enumerate_and_keep(const EnumerationOptions& options,
-                                              const fs::path& set, const KeptSet& kept) {
+                                              const fs::path& set, const KeptSet& kept,
+                                              ranks::Ranks& ranks) {
   generator::GenerateOptions generation = options.generation;
+  generation.ranks = &ranks;
   generation.work_directory = kept.unfinished.string();
   const fs::path draft = kept.candidates.string() + ".new";
   const auto figures = options.enumerate(set, draft, generation);
   if (!figures && generation.cancelled && generation.cancelled())
     return bad_input(std::string(interrupted));
-  if (!figures) return figures;
+  if (!figures || !ranks.is_first()) return figures;
   LEMMA_RETURN_IF_ERROR(rename_over(draft, kept.candidates));
   const Json text = {{"graphs", figures->graphs}, {"classes", figures->classes}, {"job", kept.job}};
   LEMMA_RETURN_IF_ERROR(write_file_atomically(kept.figures, text.dump(2) + "\n"));
@@ -61,9 +63,13 @@ Result<EnumerationFigures> enumerate_and_keep(const EnumerationOptions& options,
 
 Result<EnumerationFigures> enumerate_set(const fs::path& set, const fs::path& candidates,
                                          const generator::GenerateOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet parsed, generator::read_operator_set(set));
+  const std::unique_ptr<ranks::Ranks> alone = ranks::one_rank();
+  ranks::Ranks& ranks = options.ranks != nullptr ? *options.ranks : *alone;
+  LEMMA_ASSIGN_OR_RETURN(const generator::OperatorSet parsed,
+                         operator_set_of_first_rank(set, ranks));
   LEMMA_ASSIGN_OR_RETURN(const generator::Generated generated,
                          generator::generate(parsed, options));
+  if (!ranks.is_first()) return EnumerationFigures{};
   LEMMA_RETURN_IF_ERROR(write_file_atomically(
       candidates, generator::candidates_text(parsed, options, generated.rules)));
   return EnumerationFigures{generated.report.graphs, generated.report.terms.classes};
@@ -74,11 +80,13 @@ Result<EnumeratedSets> enumerate_sets(const EnumerationOptions& options, const f
   EnumeratedSets result;
   for (const fs::path& set : options.sets) {
     const KeptSet kept = kept_set(set, options.generation.most_operators, work);
+    std::optional<EnumerationFigures> figures;
+    if (ranks.is_first()) figures = known_figures(kept);
+    LEMMA_ASSIGN_OR_RETURN(const std::string known, ranks.broadcast(figures ? "known" : ""));
+    if (known.empty()) {
+      LEMMA_ASSIGN_OR_RETURN(figures, enumerate_and_keep(options, set, kept, ranks));
+    }
     if (ranks.is_first()) {
-      auto figures = known_figures(kept);
-      if (!figures) {
-        LEMMA_ASSIGN_OR_RETURN(figures, enumerate_and_keep(options, set, kept));
-      }
       std::error_code ignored;
       fs::remove_all(kept.unfinished, ignored);  // all of it is in the candidates
       result.figures.graphs += figures->graphs;
@@ -90,12 +98,29 @@ Result<EnumeratedSets> enumerate_sets(const EnumerationOptions& options, const f
   return result;
 }
 
-Result<std::vector<Substitution>> read_on_first_rank(const fs::path& file, ranks::Ranks& ranks) {
+namespace {
+
+Result<std::string> text_on_first_rank(const fs::path& file, ranks::Ranks& ranks) {
   std::string contents;
   if (ranks.is_first()) {
     LEMMA_ASSIGN_OR_RETURN(contents, read_text_file(file));
   }
-  LEMMA_ASSIGN_OR_RETURN(contents, ranks.broadcast(contents));
+  return ranks.broadcast(contents);
+}
+
+}  // namespace
+
+Result<generator::OperatorSet> operator_set_of_first_rank(const fs::path& file,
+                                                          ranks::Ranks& ranks) {
+  std::error_code error;
+  if (ranks.is_first() && !fs::is_regular_file(file, error))
+    return bad_input(fmt::format("{}: there is no such operator set", file.string()));
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, text_on_first_rank(file, ranks));
+  return generator::parse_operator_set(contents, file.string());
+}
+
+Result<std::vector<Substitution>> read_on_first_rank(const fs::path& file, ranks::Ranks& ranks) {
+  LEMMA_ASSIGN_OR_RETURN(const std::string contents, text_on_first_rank(file, ranks));
   return parse_substitutions(contents, file.string());
 }
 

@@ -20,21 +20,22 @@ struct EnumerationFigures {
 };
 
 /// Enumerates the set of a file and writes its candidates to another.
+/// All ranks of the options call it; the first one writes, and has the figures.
 using EnumerateSet = std::function<Result<EnumerationFigures>(
     const std::filesystem::path& set, const std::filesystem::path& candidates,
     const generator::GenerateOptions& options)>;
 
-/// Does this in the calling process.
+/// Does this in the calling process, or in those of the options' ranks.
 Result<EnumerationFigures> enumerate_set(const std::filesystem::path& set,
                                          const std::filesystem::path& candidates,
                                          const generator::GenerateOptions& options);
 
 struct EnumerationOptions {
   std::vector<std::filesystem::path> sets;
-  /// The job sets its work folder, threads and cancelled().
+  /// The job sets its work folder, threads, ranks and cancelled().
   generator::GenerateOptions generation;
   /// A program may replace it by a function that uses a child process, whose memory is released at
-  /// its end. Only the first of several ranks calls it.
+  /// its end.
   EnumerateSet enumerate = enumerate_set;
 };
 
@@ -48,6 +49,9 @@ struct EnumeratedSets {
 Result<EnumeratedSets> enumerate_sets(const EnumerationOptions& options,
                                       const std::filesystem::path& work, ranks::Ranks& ranks);
 
+/// The set of a file that the first rank reads.
+Result<generator::OperatorSet> operator_set_of_first_rank(const std::filesystem::path& file,
+                                                          ranks::Ranks& ranks);
 /// The rules in a file that the first rank reads.
 Result<std::vector<Substitution>> read_on_first_rank(const std::filesystem::path& file,
                                                      ranks::Ranks& ranks);

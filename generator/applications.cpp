@@ -11,8 +11,12 @@ namespace {
 
 /// Between so many pieces a run can be cancelled, and what was evaluated is put away.
 constexpr std::size_t pieces_at_once = 64;
-/// Of pairs without an order.
-constexpr std::size_t pair_ranges = 256;
+
+/// Of pairs without an order: as many for each rank.
+std::size_t pair_ranges(const RankShare& share) {
+  constexpr std::size_t ranges = 256, fewest_of_a_rank = 8;
+  return share.size * std::max(fewest_of_a_rank, share.most_of(ranges));
+}
 
 }  // namespace
 
@@ -21,8 +25,9 @@ Result<Level> Level::of(TermTable& table, std::size_t cost, const Options& optio
   level.list_classes(table, cost);
   const std::vector<Division> divisions = level.divisions(table, cost);
   if (cost >= 2) {
-    const SharedPairs::Options pairs{!options.in_order, options.in_order ? 1 : pair_ranges,
-                                     options.memory};
+    const SharedPairs::Options pairs{!options.in_order,
+                                     options.in_order ? 1 : pair_ranges(options.share),
+                                     options.memory, options.share};
     LEMMA_ASSIGN_OR_RETURN(level.shared_, SharedPairs::of(table, cost - 1, pairs));
   }
   // The plans of the whole level at once, so that they can be made side by side.
@@ -125,7 +130,7 @@ void Level::add_plan(const Plan& plan, const Costs& costs, bool commutative) {
     for (piece.second_begin = 0; piece.second_begin < counts[1];
          piece.second_begin = piece.second_end) {
       piece.second_end = std::min(counts[1], piece.second_begin + second_step);
-      pieces_.push_back(piece);
+      if (options_.share.has(piece_count_++)) pieces_.push_back(piece);
       size_ += size(piece);
     }
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "generator/rank_share.h"
 #include "generator/shared_pairs.h"
 #include "generator/terms.h"
 
@@ -62,13 +63,15 @@ class Level {
     /// applications have are side by side, and pairs to which no third operand brings the first inputs are left out.
     bool in_order = true;
     std::size_t memory = 1'000'000'000;  // bytes of pairs, without the order
+    /// Of the pieces, without the order: those of other ranks are left out.
+    RankShare share;
   };
   /// Makes the plans that are needed, on several threads.
   static Result<Level> of(TermTable& table, std::size_t cost, const Options& options);
 
   /// All plans, in order of their first applications.
   const std::vector<const Plan*>& plans() const { return plans_; }
-  /// About how many applications there are, at most.
+  /// About how many applications there are on all ranks, at most.
   double size() const;
   /// How often it applies an operator of a piece.
   static double size(const Piece& piece);
@@ -105,6 +108,7 @@ class Level {
   std::vector<Piece> pieces_;
   std::optional<SharedPairs> shared_;
   std::vector<const Plan*> plans_;
+  std::size_t piece_count_ = 0;  // of all ranks
   double size_ = 0;
 };
 

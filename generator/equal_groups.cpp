@@ -34,23 +34,35 @@ Result<std::vector<std::uint64_t>> EqualGroups::read(std::uint64_t begin, std::s
   return result;
 }
 
-template <typename Visit>
-Result<void> EqualGroups::for_each_added(const Visit& visit) const {
+Result<void> EqualGroups::for_each_batch(std::size_t words, const VisitWords& visit) const {
   const std::uint64_t end = in_file_ + words_.size();
-  std::size_t wanted = read_at_once;
-  std::uint32_t number = 0;
+  std::size_t wanted = words;
   for (std::uint64_t at = 0; at < end;) {
-    LEMMA_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> words, read(at, wanted));
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> found, read(at, wanted));
     std::size_t done = 0;
-    while (const auto group = packed_group(words.data() + done, words.size() - done)) {
-      visit(number++, at + done, *group);
+    while (const auto group = packed_group(found.data() + done, found.size() - done))
       done += group->size();
-    }
+    if (done > 0) LEMMA_RETURN_IF_ERROR(visit({found.data(), done}));
     // The first one may be larger than what was read.
-    wanted = done == 0 ? wanted * 2 : read_at_once;
+    wanted = done == 0 ? wanted * 2 : words;
     at += done;
   }
   return {};
+}
+
+template <typename Visit>
+Result<void> EqualGroups::for_each_added(const Visit& visit) const {
+  std::uint32_t number = 0;
+  std::uint64_t at = 0;
+  return for_each_batch(read_at_once, [&](std::span<const std::uint64_t> words) -> Result<void> {
+    for (std::size_t done = 0; done < words.size();) {
+      const auto group = packed_group(words.data() + done, words.size() - done);
+      visit(number++, at + done, *group);
+      done += group->size();
+    }
+    at += words.size();
+    return {};
+  });
 }
 
 Result<void> EqualGroups::unite(LargestTerms level) {

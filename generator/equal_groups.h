@@ -1,6 +1,7 @@
 #pragma once
 // The groups of equal terms among the largest ones, as numbers of 64 bits: in memory, or in a file if there are many.
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,9 @@ class EqualGroups {
 
   /// Adds groups of a range of keys as words.
   Result<void> add(const std::vector<std::uint64_t>& words);
+  /// Calls visit(words) for the words of groups as they were added: whole groups, about so many words at once.
+  using VisitWords = std::function<Result<void>(std::span<const std::uint64_t>)>;
+  Result<void> for_each_batch(std::size_t words, const VisitWords& visit) const;
   /// Unites groups that have a term in common, whose key lies close to another bucket, and puts them in order of their
   /// smallest terms. To be called once, before those below.
   Result<void> unite(LargestTerms level);

@@ -1,6 +1,8 @@
 #include "generator/generate.h"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <optional>
 #include <tuple>
 
@@ -33,20 +35,22 @@ class Generator {
 
   Result<Generated> run() {
     LEMMA_RETURN_IF_ERROR(open_journals());
-    TermTable::Options options{options_.threads, options_.memory, options_.range_bytes,
-                               options_.cancelled, options_.progress};
+    const TermTable::Options options{options_.threads,   options_.memory,   options_.range_bytes,
+                                     options_.cancelled, options_.progress, options_.ranks};
     for (std::size_t cost = 1; cost < options_.most_operators; ++cost) {
       const auto first = static_cast<TermNodeId>(table_.nodes().size());
-      LEMMA_RETURN_IF_ERROR(table_.add_level(cost, options));
-      LEMMA_RETURN_IF_ERROR(join_level(first));
-      LEMMA_RETURN_IF_ERROR(compose_outputs(first));
+      LEMMA_RETURN_IF_ERROR(
+          timed("smaller terms", [&] { return table_.add_level(cost, options); }));
+      // All ranks need the rules, to see which groups of the largest terms follow from them.
+      LEMMA_RETURN_IF_ERROR(timed("rules of smaller terms", [&] { return write_level(first); }));
     }
-    LEMMA_RETURN_IF_ERROR(join_largest(options));
+    LEMMA_RETURN_IF_ERROR(write_largest(options));
+    if (!is_first()) return Generated{};
     note_uses();
     generated_.report.terms = table_.statistics();
     generated_.report.table_bytes = table_.bytes();
     generated_.report.graphs = count_graphs(table_, options_.most_operators);
-    LEMMA_RETURN_IF_ERROR(joiner_.drop_derived());
+    LEMMA_RETURN_IF_ERROR(timed("what follows", [&] { return joiner_.drop_derived(); }));
     drop_compositions();
     const std::uint64_t commutations = write_commutations();
     for (std::size_t i = 0; i < book_.rules().size(); ++i) {
@@ -65,15 +69,36 @@ class Generator {
   }
 
  private:
-  /// Opens the journals. What became of candidates can be used for another number of operators, the
+  bool is_first() const { return options_.ranks == nullptr || options_.ranks->is_first(); }
+
+  /// Does a part of the work; the times of several calls for one stage are added.
+  template <typename Work>
+  Result<void> timed(std::string_view stage, const Work& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin_of_processor = std::clock();
+    LEMMA_RETURN_IF_ERROR(work());
+    std::vector<StageTime>& stages = generated_.report.stages;
+    auto at = std::find_if(stages.begin(), stages.end(),
+                           [stage](const StageTime& time) { return time.stage == stage; });
+    if (at == stages.end()) at = stages.insert(at, {std::string(stage)});
+    at->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    at->processor_seconds +=
+        static_cast<double>(std::clock() - begin_of_processor) / CLOCKS_PER_SEC;
+    return {};
+  }
+
+  /// Opens the journals of the first rank. What became of candidates can be used for another number of operators, the
   /// others cannot.
   Result<void> open_journals() {
     if (options_.work_directory.empty()) return {};
     const std::filesystem::path folder = options_.work_directory;
     const std::string work = description_of_work();
-    const std::string all = fmt::format("{}up to {}", work, options_.most_operators);
-    LEMMA_RETURN_IF_ERROR(book_.open_journal(folder, work));
-    LEMMA_RETURN_IF_ERROR(joiner_.open_journal(folder, all));
+    const std::string all =
+        fmt::format("{}up to {}, joined groups left out", work, options_.most_operators);
+    if (is_first()) {
+      LEMMA_RETURN_IF_ERROR(book_.open_journal(folder, work));
+      LEMMA_RETURN_IF_ERROR(joiner_.open_journal(folder, all));
+    }
     ranges_ = RangeFiles(folder, all);
     return {};
   }
@@ -160,9 +185,39 @@ class Generator {
                              }});
   }
 
-  Result<void> join_largest(const TermTable::Options& options) {
-    LEMMA_ASSIGN_OR_RETURN(const EqualGroups largest,
-                           table_.largest(options_.most_operators, options, ranges_));
+  /// Rules of the terms from a node on.
+  Result<void> write_level(TermNodeId first) {
+    LEMMA_RETURN_IF_ERROR(join_level(first));
+    return compose_outputs(first);
+  }
+
+  /// Finds groups of the largest terms together with the other ranks. The first one writes the rules of those that do
+  /// not follow from rules of smaller terms.
+  Result<void> write_largest(const TermTable::Options& options) {
+    memory_.prepare();
+    std::optional<EqualGroups> largest;
+    const auto is_joined = [this](const Group& group) {
+      return !is_for_compositions(group) && joiner_.is_joined(group);
+    };
+    const auto find = [&]() -> Result<void> {
+      LEMMA_ASSIGN_OR_RETURN(largest,
+                             table_.largest(options_.most_operators, options, ranges_, is_joined));
+      return {};
+    };
+    LEMMA_RETURN_IF_ERROR(timed("largest terms", find));
+    if (!is_first()) return {};
+    joiner_.count_joined(table_.statistics().joined_groups, table_.statistics().joined_terms);
+    return timed("rules of largest terms", [&] { return join_largest(*largest); });
+  }
+
+  /// Whether the outputs of an operator that has several are among the terms, which smaller ones equal.
+  bool is_for_compositions(const Group& group) const {
+    return group.known != nothing &&
+           std::any_of(group.terms.begin(), group.terms.end(),
+                       [this](const TermNode& term) { return outputs_of(term.op) > 1; });
+  }
+
+  Result<void> join_largest(const EqualGroups& largest) {
     LEMMA_RETURN_IF_ERROR(
         joiner_.join_all({largest.size(), [&largest](std::size_t i) { return largest.group(i); }}));
     return compose_largest(largest);

@@ -29,6 +29,9 @@ struct GenerateOptions {
   /// candidates became, groups of finished ranges of keys, groups that are joined. Empty: none.
   std::string work_directory;
   std::uint64_t seed = 1;
+  /// Processes that share the largest terms; null: this process alone. All call generate() with the same set and options.
+  /// Each needs `memory` and a work directory, which may be the same.
+  ranks::Ranks* ranks = nullptr;
   /// Asked between pieces of work; true ends the run with an error.
   std::function<bool()> cancelled;
   /// Called from one thread: what is being done, and which part of it is done.
@@ -38,6 +41,13 @@ struct GenerateOptions {
 struct RefutedCandidate {
   std::string text;
   std::string reason;
+};
+
+/// Time that a part of the work took on this rank.
+struct StageTime {
+  std::string stage;
+  double seconds = 0;            // by the clock
+  double processor_seconds = 0;  // of all threads
 };
 
 /// How often an operator of the set was applied, and to how many classes of values it is the cheapest way; classes of the
@@ -61,6 +71,7 @@ struct GenerateReport {
   std::vector<RefutedCandidate> examples;  // of refuted ones, a few
   double graphs = 0;                       // that the terms cover (generator/count.h)
   std::vector<OperatorUse> operators;      // in the order of the set
+  std::vector<StageTime> stages;           // in the order of the work
   /// "file:line: operator 't' is never applied", and inputs that no operator takes.
   std::vector<std::string> warnings;
 };
@@ -73,6 +84,7 @@ struct Generated {
 /// The most operators of a term: as the options say, else as the set does.
 std::size_t limit_of_operators(const OperatorSet& set, const GenerateOptions& options);
 
+/// On the first of several ranks; the others get nothing.
 Result<Generated> generate(const OperatorSet& set, const GenerateOptions& options);
 
 /// The file of candidates.

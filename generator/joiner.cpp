@@ -23,6 +23,17 @@ bool Joiner::is_wanted(const Group& group) const {
          std::any_of(group.terms.begin(), group.terms.end(), is_first);
 }
 
+bool Joiner::is_joined(const Group& group) const {
+  Joining joining(group);
+  apply_rules(memory_, group, 0, joining);
+  return joining.is_one();
+}
+
+void Joiner::count_joined(std::uint64_t groups, std::uint64_t terms) {
+  report_.groups += groups;
+  report_.equal_terms += terms;
+}
+
 Result<void> Joiner::join_all(const GroupSource& groups) {
   memory_.prepare();
   LEMMA_ASSIGN_OR_RETURN(const std::size_t first, repeat(groups, phase_++));

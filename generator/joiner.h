@@ -41,6 +41,10 @@ class Joiner {
   /// rules say is found ahead by several threads, and rules that will probably be wanted are made;
   /// the result is the same without.
   Result<void> join_all(const GroupSource& groups);
+  /// Whether the rules that there are join all terms of the group. Several threads may ask.
+  bool is_joined(const Group& group) const;
+  /// Counts groups that are joined, and the terms in them.
+  void count_joined(std::uint64_t groups, std::uint64_t terms);
   /// Whether it has several terms, one of which uses the first ones of inputs that can be exchanged. Others are not to
   /// be joined.
   bool is_wanted(const Group& group) const;

@@ -7,7 +7,7 @@
 #include <tbb/parallel_sort.h>
 
 #include "generator/equal_groups.h"
-#include "generator/range_file.h"
+#include "generator/largest_groups.h"
 #include "system/parallel.h"
 #include "system/process_memory.h"
 
@@ -16,15 +16,8 @@ namespace {
 
 /// Entries that are compared by one thread at a time: about so many.
 constexpr std::size_t chunk_size = 2048;
-constexpr std::size_t piece_size = 4096;  // applications
-/// Parts of the memory for pairs that share operators, and for groups.
-constexpr std::size_t part_for_pairs = 16, part_for_groups = 16;
-
-/// A quarter of the memory; less if much of it is taken.
-std::size_t bytes_for_a_range(std::size_t memory) {
-  const std::size_t left = memory - std::min(memory, resident_bytes());
-  return std::max(memory / 64, std::min(memory / 4, left / 2));
-}
+constexpr std::size_t piece_size = 4096;    // applications
+constexpr std::size_t part_for_pairs = 16;  // that share operators, of the memory
 
 }  // namespace
 
@@ -42,6 +35,8 @@ Result<LargestTerms> LargestTerms::of(TermTable& table, std::size_t cost, const 
   level_options.piece_size = piece_size;
   level_options.in_order = false;
   level_options.memory = options.memory / part_for_pairs;
+  if (options.ranks != nullptr)
+    level_options.share = {options.ranks->rank(), options.ranks->size()};
   LEMMA_ASSIGN_OR_RETURN(Level level, Level::of(table, cost, level_options));
   LargestTerms result(table, cost, options, std::move(level));
   LEMMA_RETURN_IF_ERROR(result.packing_.check());
@@ -84,17 +79,7 @@ void LargestTerms::evaluate_piece(const Piece& piece, std::vector<Entry>& entrie
   });
 }
 
-Result<Spill<Entry>> LargestTerms::entries(const std::vector<char>& wanted_ranges,
-                                           std::size_t bytes, std::uint64_t& counted) {
-  const std::size_t ranges = wanted_ranges.size();
-  // A vector that grows may take twice what is in it.
-  Spill<Entry> result(ranges, bytes / 2);
-  const auto add = [&](const Entry& entry) -> Result<void> {
-    const std::size_t range = range_of(entry.bucket, ranges);
-    return wanted_ranges[range] != 0 ? result.add(range, entry) : Result<void>();
-  };
-  for (ClassId id = 0; id < table_->classes_.size(); ++id)
-    LEMMA_RETURN_IF_ERROR(add({table_->keys_[id], id}));
+Result<void> LargestTerms::evaluate(const Take& take, std::uint64_t& counted) {
   const auto visit = [&](const std::vector<Piece>& pieces, double part) -> Result<void> {
     table_->count_applications(pieces);
     std::vector<std::vector<Entry>> piece_entries(pieces.size());
@@ -103,7 +88,7 @@ Result<Spill<Entry>> LargestTerms::entries(const std::vector<char>& wanted_range
                  [&](std::size_t i) { evaluate_piece(pieces[i], piece_entries[i], counts[i]); });
     for (std::size_t i = 0; i < piece_entries.size(); ++i) {
       counted += counts[i];
-      for (const Entry& entry : piece_entries[i]) LEMMA_RETURN_IF_ERROR(add(entry));
+      for (const Entry& entry : piece_entries[i]) LEMMA_RETURN_IF_ERROR(take(entry));
       piece_entries[i] = {};
     }
     if (is_cancelled(options_)) return cancellation();
@@ -112,11 +97,7 @@ Result<Spill<Entry>> LargestTerms::entries(const std::vector<char>& wanted_range
   };
   LEMMA_RETURN_IF_ERROR(level_->for_each_batch(*table_, visit));
   level_.reset();
-  if (ranges > 1) {
-    LEMMA_RETURN_IF_ERROR(result.write());
-    result.release();
-  }
-  return result;
+  return {};
 }
 
 // ---- Groups -----------------------------------------------------------------------------------
@@ -311,40 +292,18 @@ bool LargestTerms::is_group(const PackedGroup& group) const {
 }
 
 Result<EqualGroups> TermTable::largest(std::size_t cost, const Options& options,
-                                       const RangeFiles& files) {
+                                       const RangeFiles& files, const IsJoined& is_joined) {
+  const std::unique_ptr<ranks::Ranks> alone = ranks::one_rank();
+  ranks::Ranks& ranks = options.ranks != nullptr ? *options.ranks : *alone;
+  shrink_to(options.memory / 2);  // before and after lists of classes are made
   LEMMA_ASSIGN_OR_RETURN(LargestTerms level, LargestTerms::of(*this, cost, options));
   shrink_to(options.memory / 2);
-  const std::size_t range_bytes =
-      options.range_bytes > 0 ? options.range_bytes : bytes_for_a_range(options.memory);
-  const std::size_t ranges = level.range_count(range_bytes);
-  EqualGroups groups(options.memory / part_for_groups);
-  std::uint64_t evaluated = 0;
-  const auto add = [&](const RangeGroups& range_groups) {
-    evaluated = range_groups.evaluated;
-    statistics_.collisions += range_groups.collisions;
-    return groups.add(range_groups.words);
-  };
-  std::vector<char> is_wanted(ranges);
-  for (std::size_t number = 0; number < ranges; ++number) {
-    const std::optional<RangeGroups> known = files.find({number, ranges}, level);
-    if (!known) is_wanted[number] = 1;
-    if (known) LEMMA_RETURN_IF_ERROR(add(*known));
-  }
-  if (std::find(is_wanted.begin(), is_wanted.end(), 1) != is_wanted.end()) {
-    std::uint64_t counted = 0;
-    LEMMA_ASSIGN_OR_RETURN(Spill<Entry> entries, level.entries(is_wanted, range_bytes, counted));
-    for (std::size_t number = 0; number < ranges; ++number) {
-      if (is_wanted[number] == 0) continue;
-      LEMMA_ASSIGN_OR_RETURN(std::vector<Entry> own, entries.take(number));
-      LEMMA_ASSIGN_OR_RETURN(RangeGroups found, level.find_groups(std::move(own)));
-      found.evaluated = counted;
-      LEMMA_RETURN_IF_ERROR(files.keep({number, ranges}, found));
-      LEMMA_RETURN_IF_ERROR(add(found));
-    }
-  }
-  statistics_.evaluated += evaluated;
+  const std::uint64_t before = statistics_.evaluated;
+  LEMMA_ASSIGN_OR_RETURN(EqualGroups groups,
+                         LargestGroups(*this, level, {options, files, is_joined, ranks}).find());
   statistics_.evaluated_by_cost.resize(cost + 1);
-  statistics_.evaluated_by_cost[cost] += evaluated;
+  statistics_.evaluated_by_cost[cost] += statistics_.evaluated - before;
+  values_.shrink_to(0);  // no term is evaluated after these
   give_back_memory();
   LEMMA_RETURN_IF_ERROR(groups.unite(std::move(level)));
   return groups;

@@ -7,6 +7,8 @@
 // 3. A term whose key lies close to another bucket has two entries; the groups in which they are
 //    found are one.
 //
+// Several ranks evaluate a share of the terms each (generator/largest_groups.h).
+//
 // The result does not depend on how pieces and ranges were divided.
 
 #include <optional>
@@ -14,7 +16,6 @@
 
 #include "generator/packing.h"
 #include "generator/pieces.h"
-#include "generator/spill.h"
 
 namespace lemma::generator {
 
@@ -38,8 +39,10 @@ inline std::size_t range_of(std::uint64_t bucket, std::size_t count) {
 /// What is found in a range of keys.
 struct RangeGroups {
   std::vector<std::uint64_t> words;  // of groups (PackedGroup), in order of keys
-  std::uint64_t evaluated = 0;       // terms of the level, whatever their keys
-  std::uint64_t collisions = 0;      // keys that were equal for different values
+  // Groups that rules of smaller terms join, which are not among the words, and the terms in them.
+  std::uint64_t joined_groups = 0, joined_terms = 0;
+  std::uint64_t evaluated = 0;   // terms of the level, whatever their keys
+  std::uint64_t collisions = 0;  // keys that were equal for different values
 };
 
 /// Terms of one value whose keys are in one bucket, and the class of smaller terms that have it. As words: type, class or
@@ -60,13 +63,14 @@ class LargestTerms {
   using Options = TermTable::Options;
   static Result<LargestTerms> of(TermTable& table, std::size_t cost, const Options& options);
 
-  /// How many ranges there must be so that the entries of one have at most so many bytes.
+  /// How many ranges there must be so that the entries of one, from all ranks, have at most so many bytes.
   std::size_t range_count(std::size_t range_bytes) const;
 
-  /// Evaluates all terms, once: the entries of the ranges that are wanted, of which at most so many bytes are held in
-  /// memory if there are several. `counted`: the number of terms.
-  Result<Spill<Entry>> entries(const std::vector<char>& wanted_ranges, std::size_t bytes,
-                               std::uint64_t& counted);
+  /// Evaluates the terms of this rank, once: calls take(entry) for the entries of each. `counted`: the number of terms.
+  using Take = std::function<Result<void>(const Entry&)>;
+  Result<void> evaluate(const Take& take, std::uint64_t& counted);
+  /// That of a class of smaller terms.
+  Entry entry_of(ClassId id) const { return {table_->keys_[id], id}; }
 
   /// The groups among the entries of a range.
   Result<RangeGroups> find_groups(std::vector<Entry> entries) const;

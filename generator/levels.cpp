@@ -10,8 +10,13 @@
 namespace lemma::generator {
 namespace {
 
-constexpr std::size_t piece_size =
-    1024;  // applications, whose elements are held until they are added
+/// Applications of a piece. The elements of some dozens of pieces are held until they are added, in vectors that take up
+/// to three times as much while they grow. The order of applications does not depend on it.
+std::size_t piece_size(std::size_t memory, std::size_t elements_of_a_value) {
+  constexpr std::size_t smallest = 64, largest = 1024, part_for_a_piece = 1536;
+  const std::size_t bytes = choice_count * elements_of_a_value * sizeof(double);
+  return std::clamp(memory / part_for_a_piece / bytes, smallest, largest);
+}
 
 struct KeptTerm {
   Operands operands;
@@ -136,7 +141,8 @@ class LevelBuilder {
 Result<void> TermTable::add_level(std::size_t cost, const Options& options) {
   Level::Options level_options;
   level_options.threads = options.threads;
-  level_options.piece_size = piece_size;
+  level_options.piece_size =
+      piece_size(options.memory, *std::max_element(sizes_.begin(), sizes_.end()));
   LEMMA_ASSIGN_OR_RETURN(Level level, Level::of(*this, cost, level_options));
   LevelBuilder builder(*this, cost);
   const auto add = [&](const std::vector<Piece>& pieces, double part) -> Result<void> {

@@ -12,12 +12,13 @@
 namespace lemma::generator {
 namespace {
 
-constexpr std::size_t head_size = 2;  // words before the groups
+constexpr std::size_t head_size = 4;  // words before the groups
 
 }  // namespace
 
 std::string bytes_of(const RangeGroups& range_groups) {
-  std::vector<std::uint64_t> words = {range_groups.evaluated, range_groups.collisions};
+  std::vector<std::uint64_t> words = {range_groups.evaluated, range_groups.collisions,
+                                      range_groups.joined_groups, range_groups.joined_terms};
   words.insert(words.end(), range_groups.words.begin(), range_groups.words.end());
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t)};
 }
@@ -34,6 +35,8 @@ std::optional<RangeGroups> parse_range(std::string_view bytes, const LargestTerm
   RangeGroups range_groups;
   range_groups.evaluated = words[0];
   range_groups.collisions = words[1];
+  range_groups.joined_groups = words[2];
+  range_groups.joined_terms = words[3];
   range_groups.words.assign(words.begin() + head_size, words.end());
   return range_groups;
 }
@@ -43,7 +46,7 @@ std::filesystem::path RangeFiles::file_of(KeyRange range) const {
 }
 
 std::string RangeFiles::header(std::string_view bytes) const {
-  return fmt::format("groups of {} {}\n", sha256(key_), sha256(bytes));
+  return fmt::format("groups that are not joined, of {} {}\n", sha256(key_), sha256(bytes));
 }
 
 std::optional<RangeGroups> RangeFiles::find(KeyRange range, const LargestTerms& level) const {
@@ -59,6 +62,8 @@ std::optional<RangeGroups> RangeFiles::find(KeyRange range, const LargestTerms& 
 
 Result<void> RangeFiles::keep(KeyRange range, const RangeGroups& range_groups) const {
   if (folder_.empty()) return {};
+  std::error_code ignored;  // the file cannot be written then
+  std::filesystem::create_directories(folder_, ignored);
   const std::string bytes = bytes_of(range_groups);
   return write_file_atomically(file_of(range), header(bytes) + bytes);
 }

@@ -212,7 +212,9 @@ Result<SharedPairs> SharedPairs::of(const TermTable& table, std::size_t cost,
     kind.first = std::min(kind.first, pair);
     if (options.first_inputs_only && !can_be_first(table, first.inputs | second.inputs)) return {};
     ++kind.found;
-    return result.pairs_.add(range_of(pair, options.ranges), pair);
+    const std::size_t range = range_of(pair, options.ranges);
+    if (!options.share.has(range)) return {};
+    return result.pairs_.add(options.share.own_number(range), pair);
   };
   LEMMA_RETURN_IF_ERROR(PairFinder(table, cost, emit).find());
   for (std::uint32_t a = 0; a < result.types_; ++a)

@@ -175,6 +175,20 @@ std::size_t TermTable::bytes() const {
   return result;
 }
 
+std::uint64_t TermTable::digest() const {
+  std::uint64_t result = types_.size();
+  const auto add = [&result](std::uint64_t word) {
+    result = (result ^ word) * 0x9e3779b97f4a7c15U;
+    result ^= result >> 29U;
+  };
+  for (const TermNode& node : nodes_) {
+    add(std::uint64_t{node.op} << 32U | node.id);
+    add(std::uint64_t{node.operands[0]} << 32U | node.operands[1]);
+    add(std::uint64_t{node.operands[2]} << 32U | node.output);
+  }
+  return result;
+}
+
 void TermTable::shrink_to(std::size_t bytes) {
   if (!values_.can_shrink() || resident_bytes() <= bytes) return;
   give_back_memory();

@@ -40,6 +40,7 @@
 #include "generator/operator_set.h"
 #include "generator/tape.h"
 #include "generator/term_index.h"
+#include "ranks/ranks.h"
 
 namespace lemma::generator {
 
@@ -57,10 +58,17 @@ struct TermStatistics {
   std::uint64_t collisions = 0;  // keys that were equal for different values
   std::vector<std::uint64_t> evaluated_by_cost;
   std::vector<std::uint64_t> applications;  // by operator of the set
+  // Of the groups of largest terms, those that rules of smaller terms join:
+  std::uint64_t joined_groups = 0, joined_terms = 0;
+  // Of the largest terms, on several ranks:
+  std::uint64_t rounds = 0;      // exchanges
+  std::uint64_t sent_bytes = 0;  // by all ranks
 };
 
 class ClassEvaluator;  // evaluation.h
 class EqualGroups;     // equal_groups.h
+class LargestGroups;   // largest_groups.h
+struct Group;          // joining.h
 struct Piece;          // applications.h
 class RangeFiles;      // range_file.h
 
@@ -93,13 +101,18 @@ class TermTable {
     std::size_t range_bytes = 0;         // of the keys of one range; 0: a part of the memory
     std::function<bool()> cancelled;
     std::function<void(std::string_view stage, double fraction)> progress;
+    ranks::Ranks* ranks = nullptr;  // that share the largest terms; null: this process alone
   };
 
   /// Adds all terms of this cost; the next one after those added.
   Result<void> add_level(std::size_t cost, const Options& options);
   /// Evaluates the terms of this cost without keeping them: the groups of equal ones, in order of
-  /// their smallest term (generator/largest.h). Ranges of keys that are finished are kept in files.
-  Result<EqualGroups> largest(std::size_t cost, const Options& options, const RangeFiles& files);
+  /// their smallest term (generator/largest.h), on the first of several ranks; the others get none.
+  /// Ranges of keys that are finished are kept in files. Groups of which `is_joined` says that there is no more to do
+  /// are only counted; several threads may ask it.
+  using IsJoined = std::function<bool(const Group&)>;
+  Result<EqualGroups> largest(std::size_t cost, const Options& options, const RangeFiles& files,
+                              const IsJoined& is_joined);
 
   template <typename Visit>
   void for_each_plan(const Visit& visit) const {
@@ -162,9 +175,12 @@ class TermTable {
   const std::vector<double>& weights() const { return weights_; }
   /// Bytes of nodes, classes and what finds them, without elements and plans.
   std::size_t bytes() const;
+  /// A number that is the same where nodes and classes are the same.
+  std::uint64_t digest() const;
 
  private:
   friend class BucketReader;
+  friend class LargestGroups;
   friend class LargestTerms;
   friend class LevelBuilder;
   struct Key {

@@ -13,6 +13,7 @@
 #include "rule_language/substitution_use.h"
 #include "system/process_memory.h"
 #include "tests/generator/helpers.h"
+#include "tests/ranks/local_ranks.h"
 
 namespace lemma::generator {
 namespace {
@@ -334,7 +335,7 @@ TEST(Generate, GoesOnFromAnyPlaceWhereItWasInterrupted) {
     EXPECT_EQ(resumed->report.by_generality, whole.report.by_generality);
   }
   // So are the journal of joined groups and the file of a range, torn or with a wrong bit.
-  for (const char* name : {"joined.journal", "range_1_of_1.groups"}) {
+  for (const char* name : {"joined.journal", "range_1_of_16.groups"}) {
     const std::filesystem::path file = directory / name;
     for (std::uint64_t i = 0; i < 10; ++i) {
       const auto length = std::filesystem::file_size(file);
@@ -404,6 +405,50 @@ operator relu
     EXPECT_EQ(testing::generated_from(set, size).report.graphs, static_cast<double>(all)) << size;
   }
   EXPECT_GT(all, 200U);
+}
+
+TEST(Generate, IsTheSameOnAnyNumberOfRanks) {
+  const OperatorSet set = testing::set_of(matrices);
+  const Generated alone = testing::generated_from(set, 3);
+  for (const std::size_t size : {1U, 2U, 3U})
+    for (const std::size_t range_bytes : {0U, 3'000U}) {
+      testing::run_ranks(size, [&](ranks::Ranks& ranks) {
+        GenerateOptions options;
+        options.most_operators = 3;
+        options.range_bytes = range_bytes;
+        options.ranks = &ranks;
+        const auto generated = generate(set, options);
+        ASSERT_TRUE(generated) << generated.error().message;
+        EXPECT_TRUE(ranks.finish());
+        if (!ranks.is_first()) {
+          EXPECT_TRUE(generated->rules.empty());
+          return;
+        }
+        EXPECT_EQ(testing::texts_of(*generated), testing::texts_of(alone));
+        const GenerateReport &report = generated->report, &expected = alone.report;
+        EXPECT_EQ(report.terms.evaluated_by_cost, expected.terms.evaluated_by_cost);
+        EXPECT_EQ(report.terms.applications, expected.terms.applications);
+        EXPECT_EQ(report.terms.collisions, expected.terms.collisions);
+        EXPECT_EQ(report.groups, expected.groups);
+        EXPECT_EQ(report.equal_terms, expected.equal_terms);
+        EXPECT_EQ(report.terms.sent_bytes > 0, size > 1);
+      });
+    }
+}
+
+/// Ranks that were started with different sets, as if from different files.
+TEST(Generate, RefusesRanksWithOtherTerms) {
+  const OperatorSet sets[] = {testing::set_of(matrices), testing::shipped_set("small")};
+  testing::run_ranks(2, [&](ranks::Ranks& ranks) {
+    GenerateOptions options;
+    options.most_operators = 2;
+    options.ranks = &ranks;
+    const auto generated = generate(sets[ranks.rank()], options);
+    (void)ranks.finish();
+    ASSERT_FALSE(generated);
+    EXPECT_NE(generated.error().message.find("has other smaller terms"), std::string::npos)
+        << generated.error().message;
+  });
 }
 
 TEST(Generate, CanBeCancelled) {

@@ -64,16 +64,31 @@ def check_build(lemma, scratch):
 
 
 def check_generate(lemma, scratch):
-    def command(name):
-        return [lemma, "rules", "generate", "--set", "small", "--max-ops", "3", "-o", scratch / name,
-                "--json"]
+    def command(name, *words):
+        return [lemma, "rules", "generate", "--set", "small", "--max-ops", "4", "-o", scratch / name,
+                "--json", *words]
 
-    assert run(command("alone.rules")).returncode == 0
-    for count in (1, 3):
+    alone = run(command("alone.rules"))
+    assert alone.returncode == 0, alone.stderr
+    expected, figures = (scratch / "alone.rules").read_bytes(), json.loads(alone.stdout)
+    for count in (1, 2, 3):
         done = run(on_ranks(count, command(f"{count}.rules")))
         assert done.returncode == 0, done.stderr
-        json.loads(done.stdout)
-        assert (scratch / f"{count}.rules").read_bytes() == (scratch / "alone.rules").read_bytes(), count
+        several = json.loads(done.stdout)
+        assert several["ranks"] == count and (several["sent_bytes"] > 0) == (count > 1), several
+        for key in ("terms", "terms_by_operators", "groups", "equal_terms", "candidates", "operators"):
+            assert several[key] == figures[key], (count, key, several[key], figures[key])
+        assert (scratch / f"{count}.rules").read_bytes() == expected, count
+    # As after a killed rank: some ranges of keys are finished. Another number of ranks has other ranges.
+    work = scratch / "ranges"
+    for count in (2, 2, 3):
+        done = run(on_ranks(count, command("resumed.rules", "--work", work)))
+        assert done.returncode == 0, done.stderr
+        assert (scratch / "resumed.rules").read_bytes() == expected, f"{count} ranks with a work folder"
+        finished = sorted(work.glob("range_*.groups"))
+        assert len(finished) >= 16, finished
+        for file in finished[::3]:
+            file.unlink()
 
 
 def check_enumeration_in_build(lemma, scratch):

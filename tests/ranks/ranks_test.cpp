@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <deque>
 #include <mutex>
 #include <set>
 #include <string>
@@ -15,65 +14,15 @@
 #include "ranks/claims.h"
 #include "ranks/launcher.h"
 #include "ranks/messenger.h"
+#include "tests/ranks/local_ranks.h"
 
 namespace lemma::ranks {
 namespace {
 
-/// Mailboxes of processes that are threads.
-struct Post {
-  struct Letter {
-    std::size_t from = 0;
-    std::string bytes;
-  };
-  explicit Post(std::size_t size) : boxes(size) {}
-  std::mutex mutex;
-  std::vector<std::deque<Letter>> boxes;
-};
-
-class LocalTransport : public Transport {
- public:
-  LocalTransport(Post& post, std::size_t rank) : post_(post), rank_(rank) {}
-  std::size_t rank() const override { return rank_; }
-  std::size_t size() const override { return post_.boxes.size(); }
-  void send(std::size_t to, std::string bytes) override {
-    const std::lock_guard lock(post_.mutex);
-    post_.boxes[to].push_back({rank_, std::move(bytes)});
-  }
-  bool progress(const std::function<void(std::size_t, std::string)>& arrived) override {
-    std::deque<Post::Letter> letters;
-    {
-      const std::lock_guard lock(post_.mutex);
-      letters.swap(post_.boxes[rank_]);
-    }
-    for (Post::Letter& letter : letters) arrived(letter.from, std::move(letter.bytes));
-    return !letters.empty();
-  }
-  bool is_idle() const override { return true; }
-  void close() override {}
-
- private:
-  Post& post_;
-  std::size_t rank_;
-};
-
-/// Runs body(ranks) as so many ranks.
-template <typename Body>
-void run(std::size_t size, const Body& body) {
-  Post post(size);
-  std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < size; ++rank)
-    threads.emplace_back([&, rank] {
-      auto ranks = ranks_over([&]() -> Result<std::unique_ptr<Transport>> {
-        return std::make_unique<LocalTransport>(post, rank);
-      });
-      ASSERT_TRUE(ranks);
-      body(**ranks);
-    });
-  for (std::thread& thread : threads) thread.join();
-}
+using testing::run_ranks;
 
 TEST(Ranks, exchange_what_is_meant_for_each) {
-  run(3, [](Ranks& ranks) {
+  run_ranks(3, [](Ranks& ranks) {
     for (int round = 0; round < 20; ++round) {
       std::vector<std::string> out;
       for (std::size_t to = 0; to < 3; ++to)
@@ -95,7 +44,7 @@ TEST(Ranks, exchange_what_is_meant_for_each) {
 TEST(Ranks, each_piece_has_one_owner) {
   std::mutex mutex;
   std::multiset<std::string> owned;
-  run(4, [&](Ranks& ranks) {
+  run_ranks(4, [&](Ranks& ranks) {
     Claim claim;
     for (int i = 0; i < 100; ++i) claim.wanted.push_back("wanted " + std::to_string(i));
     for (int i = 0; i < 30; ++i) claim.ahead.push_back("ahead " + std::to_string(i));
@@ -126,7 +75,7 @@ TEST(Claims, what_is_wanted_comes_first_and_less_and_less_at_once) {
 }
 
 TEST(Ranks, what_is_told_arrives_once_before_what_is_sent_later) {
-  run(3, [](Ranks& ranks) {
+  run_ranks(3, [](Ranks& ranks) {
     std::mutex mutex;
     std::vector<std::string> heard;
     if (ranks.rank() != 2)
@@ -148,7 +97,7 @@ TEST(Ranks, what_is_told_arrives_once_before_what_is_sent_later) {
 }
 
 TEST(Ranks, one_that_stops_ends_all_with_its_error) {
-  run(3, [](Ranks& ranks) {
+  run_ranks(3, [](Ranks& ranks) {
     if (ranks.rank() == 1) {
       ranks.stop(bad_input("it is dark").value());
     } else {
@@ -163,7 +112,7 @@ TEST(Ranks, one_that_stops_ends_all_with_its_error) {
 }
 
 TEST(Ranks, one_that_is_left_without_a_word_ends_all) {
-  run(2, [](Ranks& ranks) {
+  run_ranks(2, [](Ranks& ranks) {
     if (ranks.rank() == 1) return;  // as by an exception
     const auto waited = ranks.gather("for ever");
     ASSERT_FALSE(waited);
