@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t most_renamings = 2000;
 constexpr std::size_t most_trials = 200000;
+constexpr std::size_t most_makers = 60;
+constexpr std::size_t most_groups = 8;
+constexpr std::size_t most_nodes_of_groups = 64;
 
 /// Finds renamings that keep the links, node by node.
 class Search {
@@ -58,9 +61,9 @@ class Search {
 };
 
 /// The group that renamings make; nothing if one of it, but not the identity, leaves a node where it is.
-std::vector<Renaming> group_of(const std::vector<Renaming>& makers, const Renaming& identity) {
+Symmetries group_of(const std::vector<Renaming>& makers, const Renaming& identity) {
   std::set<Renaming> known = {identity};
-  std::vector<Renaming> group = {identity};
+  Symmetries group = {identity};
   for (std::size_t at = 0; at < group.size(); ++at)
     for (const Renaming& maker : makers) {
       Renaming product(identity.size());
@@ -70,37 +73,55 @@ std::vector<Renaming> group_of(const std::vector<Renaming>& makers, const Renami
         if (product[node] == node) return {};
       group.push_back(std::move(product));
     }
+  std::sort(group.begin(), group.end());  // the identity is the first of all
   return group;
 }
 
+/// Groups of the size of the largest, each once.
+class Largest {
+ public:
+  void add(Symmetries group) {
+    if (group.size() < size_ || group.size() < 2) return;
+    if (group.size() > size_) groups_.clear();
+    size_ = group.size();
+    if (groups_.size() < most_groups &&
+        std::find(groups_.begin(), groups_.end(), group) == groups_.end())
+      groups_.push_back(std::move(group));
+  }
+  std::vector<Symmetries> all() { return std::move(groups_); }
+
+ private:
+  std::size_t size_ = 0;
+  std::vector<Symmetries> groups_;
+};
+
 }  // namespace
 
-std::vector<Renaming> free_symmetries(const Topology& topology) {
+Symmetries no_symmetries(const Topology& topology) {
   Renaming identity(topology.nodes);
   std::iota(identity.begin(), identity.end(), 0U);
-  std::vector<Renaming> best = {identity}, makers;
+  return {std::move(identity)};
+}
+
+std::vector<Symmetries> free_symmetries(const Topology& topology) {
   // Ports would have to be kept as well.
-  if (!topology.ports.empty()) return best;
+  if (!topology.ports.empty() || topology.nodes > most_nodes_of_groups) return {};
+  const Renaming identity = no_symmetries(topology).front();
+  std::vector<Renaming> makers;
+  std::set<Symmetries> known;
+  Largest largest;
   const std::vector<Renaming> moving = Search(topology).all();
-  for (const Renaming& first : moving) {
-    std::vector<Renaming> group = group_of({first}, identity);
-    if (group.size() <= best.size() && !makers.empty()) continue;
-    if (group.empty()) continue;
-    makers = {first};
-    best = std::move(group);
-    if (best.size() == topology.nodes) return best;
+  for (const Renaming& renaming : moving) {
+    Symmetries group = group_of({renaming}, identity);
+    if (group.empty() || !known.insert(group).second) continue;
+    makers.push_back(renaming);
+    largest.add(std::move(group));
+    if (makers.size() == most_makers) break;
   }
-  // Two makers suffice for tori of two axes; each further one is added where the group stays free.
-  for (const Renaming& next : moving) {
-    std::vector<Renaming> tried = makers;
-    tried.push_back(next);
-    std::vector<Renaming> group = group_of(tried, identity);
-    if (group.size() <= best.size()) continue;
-    makers = std::move(tried);
-    best = std::move(group);
-    if (best.size() == topology.nodes) break;
-  }
-  return best;
+  for (std::size_t one = 0; one < makers.size(); ++one)
+    for (std::size_t other = one + 1; other < makers.size(); ++other)
+      largest.add(group_of({makers[one], makers[other]}, identity));
+  return largest.all();
 }
 
 }  // namespace lemma::collectives

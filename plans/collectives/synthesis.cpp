@@ -23,7 +23,7 @@ namespace {
 class Question {
  public:
   Question(const Topology& topology, const SynthesisRequest& request,
-           const std::vector<Renaming>& symmetries)
+           const Symmetries& symmetries)
       : topology_(topology), request_(request), symmetries_(symmetries), solver_(context_, "QF_FD") {
     z3::params parameters(context_);
     parameters.set("rlimit", request.effort);
@@ -63,7 +63,7 @@ class Question {
 
   const Topology& topology_;
   const SynthesisRequest& request_;
-  const std::vector<Renaming>& symmetries_;
+  const Symmetries& symmetries_;
   z3::context context_;
   z3::solver solver_;
   std::vector<Node> sources_;
@@ -277,7 +277,7 @@ std::optional<std::string> excluded_by(const Topology& topology, const Synthesis
 
 /// With these symmetries only. An error where what was found is wrong.
 Result<Synthesis> ask(const Topology& topology, const SynthesisRequest& request,
-                      const std::vector<Renaming>& symmetries) {
+                      const Symmetries& symmetries) {
   Synthesis result;
   try {
     Question question(topology, request, symmetries);
@@ -300,18 +300,18 @@ Result<Synthesis> gather(const Topology& topology, const SynthesisRequest& reque
                          const Bounds& bounds) {
   if (const auto reason = excluded_by(topology, request, bounds))
     return Synthesis{Answer::impossible, {}, *reason};
-  const std::vector<Renaming> none = {free_symmetries(topology).front()};
   if (request.collective == Collective::all_gather) {
-    const std::vector<Renaming> symmetries = free_symmetries(topology);
-    if (symmetries.size() > 1) {
-      LEMMA_ASSIGN_OR_RETURN(Synthesis symmetric, ask(topology, request, symmetries));
-      if (symmetric.answer == Answer::found) {
-        symmetric.reason = fmt::format("Z3, the same from {} nodes", symmetries.size());
-        return symmetric;
-      }
+    // That no schedule is symmetric says nothing, so that little is spent on it.
+    SynthesisRequest brief = request;
+    brief.effort = request.effort / 10;
+    for (const Symmetries& symmetries : free_symmetries(topology)) {
+      LEMMA_ASSIGN_OR_RETURN(Synthesis symmetric, ask(topology, brief, symmetries));
+      if (symmetric.answer != Answer::found) continue;
+      symmetric.reason = fmt::format("Z3, the same from {} nodes", symmetries.size());
+      return symmetric;
     }
   }
-  return ask(topology, request, none);
+  return ask(topology, request, no_symmetries(topology));
 }
 
 }  // namespace
