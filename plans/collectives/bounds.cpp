@@ -206,8 +206,7 @@ void bound_reduction(const Topology& topology, Bounds& bounds) {
 }  // namespace
 
 Result<Bounds> bounds_of(const Topology& topology, Collective collective, Node root) {
-  const Topology used =
-      collective == Collective::reduce_scatter ? reversed(topology) : topology;
+  const Topology used = collective == Collective::reduce_scatter ? reversed(topology) : topology;
   Bounds bounds;
   if (collective == Collective::broadcast) {
     LEMMA_ASSIGN_OR_RETURN(bounds.steps, farthest(used, root));

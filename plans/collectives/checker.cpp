@@ -73,9 +73,9 @@ std::optional<std::string> Replay::fault_of_sizes() const {
   if (!has_owners && !is_reduction() && schedule_.collective != Collective::broadcast)
     return fmt::format("there are no schedules of {}", name(schedule_.collective));
   if (schedule_.chunks == 0 || (has_owners && schedule_.chunks % schedule_.nodes != 0))
-    return fmt::format("there are {} chunks; {} is needed", schedule_.chunks,
-                       has_owners ? fmt::format("a multiple of {} nodes", schedule_.nodes)
-                                  : "1 or more");
+    return fmt::format(
+        "there are {} chunks; {} is needed", schedule_.chunks,
+        has_owners ? fmt::format("a multiple of {} nodes", schedule_.nodes) : "1 or more");
   if (schedule_.root >= schedule_.nodes)
     return fmt::format("the root is node {} of {}", schedule_.root, schedule_.nodes);
   return std::nullopt;
@@ -117,10 +117,10 @@ std::optional<std::string> Replay::fault_of_loads(const Step& step) const {
     std::uint64_t load = 0;
     for (const std::size_t link : port.links) load += loads[link];
     if (load > std::uint64_t{port.capacity} * step.rounds)
-      return fmt::format(": the port with the link from {} to {} carries {} chunks; {} rounds allow {}",
-                         topology_.links[port.links.front()].from,
-                         topology_.links[port.links.front()].to, load, step.rounds,
-                         std::uint64_t{port.capacity} * step.rounds);
+      return fmt::format(
+          ": the port with the link from {} to {} carries {} chunks; {} rounds allow {}",
+          topology_.links[port.links.front()].from, topology_.links[port.links.front()].to, load,
+          step.rounds, std::uint64_t{port.capacity} * step.rounds);
   }
   return std::nullopt;
 }

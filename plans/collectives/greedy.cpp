@@ -27,7 +27,8 @@ class Chunks {
   void for_each_beyond(const Chunks& other, Function function) const {
     for (std::size_t at = 0; at < words_.size(); ++at)
       for (std::uint64_t word = words_[at] & ~other.words_[at]; word != 0; word &= word - 1)
-        function(static_cast<std::uint32_t>(at * 64 + static_cast<std::size_t>(std::countr_zero(word))));
+        function(
+            static_cast<std::uint32_t>(at * 64 + static_cast<std::size_t>(std::countr_zero(word))));
   }
 
  private:
@@ -104,7 +105,8 @@ Time bound_of(const Problem& problem, Node node) {
 Time farthest(const Problem& problem, Node source) {
   constexpr Time unreached = std::numeric_limits<Time>::max();
   std::vector<Time> time(problem.topology.nodes, unreached);
-  std::priority_queue<std::pair<Time, Node>, std::vector<std::pair<Time, Node>>, std::greater<>> open;
+  std::priority_queue<std::pair<Time, Node>, std::vector<std::pair<Time, Node>>, std::greater<>>
+      open;
   time[source] = 0;
   open.emplace(0, source);
   while (!open.empty()) {
@@ -177,7 +179,8 @@ class Try {
  private:
   void start_sends(Time now, bool is_impatient) {
     // Another order each time, as otherwise some links always choose first; faster ones do.
-    for (std::size_t at = order_.size(); at > 1; --at) std::swap(order_[at - 1], order_[draw_() % at]);
+    for (std::size_t at = order_.size(); at > 1; --at)
+      std::swap(order_[at - 1], order_[draw_() % at]);
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t left, std::size_t right) {
       return problem_.takes[left] < problem_.takes[right];
     });
@@ -261,7 +264,8 @@ Result<Greedy> greedy(const Topology& topology, const GreedyRequest& request) {
   Greedy result;
   result.bound = bound_of(problem);
   for (std::uint32_t number = 0; number < request.tries; ++number) {
-    TimedSchedule schedule{request.collective, topology.nodes, problem.chunks, request.root,
+    TimedSchedule schedule{request.collective,  topology.nodes,
+                           problem.chunks,      request.root,
                            request.chunk_bytes, Try(problem, request.seed + number).run()};
     std::sort(schedule.sends.begin(), schedule.sends.end(),
               [](const TimedSend& left, const TimedSend& right) {

@@ -86,10 +86,10 @@ struct Shape {
   void (*add)(Builder&, const Sizes&);
 };
 constexpr Shape shapes[] = {
-    {"ring", false, add_ring},         {"one-way-ring", false, add_one_way_ring},
-    {"line", false, add_mesh},         {"star", false, add_star},
-    {"full", false, add_full},         {"mesh", true, add_mesh},
-    {"torus", true, add_torus},        {"hypercube", false, add_hypercube},
+    {"ring", false, add_ring},  {"one-way-ring", false, add_one_way_ring},
+    {"line", false, add_mesh},  {"star", false, add_star},
+    {"full", false, add_full},  {"mesh", true, add_mesh},
+    {"torus", true, add_torus}, {"hypercube", false, add_hypercube},
 };
 
 const Shape* shape_of(std::string_view text) {
@@ -117,14 +117,15 @@ Sizes sizes_of(std::string_view text) {
 
 Result<std::size_t> node_count(std::string_view text, const Shape& shape, const Sizes& sizes) {
   if (sizes.empty() || (sizes.size() > 1 && !shape.has_axes))
-    return bad_input(fmt::format("topology '{}': '{}' needs {} behind the colon", text, shape.name,
-                                 shape.has_axes ? "sizes such as 4x4" : "one whole number from 1 on"));
+    return bad_input(
+        fmt::format("topology '{}': '{}' needs {} behind the colon", text, shape.name,
+                    shape.has_axes ? "sizes such as 4x4" : "one whole number from 1 on"));
   std::size_t nodes = 1;
-  for (const std::size_t size : sizes) nodes = std::min(nodes, most_nodes + 1) * std::min(size, most_nodes + 1);
+  for (const std::size_t size : sizes)
+    nodes = std::min(nodes, most_nodes + 1) * std::min(size, most_nodes + 1);
   if (shape.name == "hypercube") nodes = std::size_t{1} << std::min<std::size_t>(sizes[0], 20);
   if (nodes < 2 || nodes > most_nodes)
-    return bad_input(
-        fmt::format("topology '{}': 2 to {} nodes are needed", text, most_nodes));
+    return bad_input(fmt::format("topology '{}': 2 to {} nodes are needed", text, most_nodes));
   return nodes;
 }
 
@@ -138,7 +139,8 @@ Result<Topology> named_topology(std::string_view text, const LinkSpeeds& speeds)
   const Shape* const shape = shape_of(text);
   if (shape == nullptr || text.find(':') == std::string_view::npos) {
     std::string names;
-    for (const Shape& known : shapes) names += fmt::format("{}{}:", names.empty() ? "" : ", ", known.name);
+    for (const Shape& known : shapes)
+      names += fmt::format("{}{}:", names.empty() ? "" : ", ", known.name);
     return bad_input(fmt::format("topology '{}': is none; there are {}", text, names));
   }
   const Sizes sizes = sizes_of(text.substr(shape->name.size() + 1));
@@ -147,8 +149,9 @@ Result<Topology> named_topology(std::string_view text, const LinkSpeeds& speeds)
   for (const auto& [what, values] : {std::pair("latencies", &speeds.latency_seconds),
                                      std::pair("bandwidths", &speeds.bytes_per_second)})
     if (values->size() != 1 && values->size() != axes)
-      return bad_input(fmt::format("topology '{}': {} {} are given; 1, or one for each of {} axes, is needed",
-                                   text, values->size(), what, axes));
+      return bad_input(
+          fmt::format("topology '{}': {} {} are given; 1, or one for each of {} axes, is needed",
+                      text, values->size(), what, axes));
   Builder links(nodes, speeds);
   shape->add(links, sizes);
   Topology topology = links.made();

@@ -150,8 +150,7 @@ void reduce_by_tree(Writer& writer, std::size_t p) {
 void reduce_by_doubling(Writer& writer, std::size_t p) {
   const std::size_t power = std::bit_floor(p);
   writer.step();
-  for (std::size_t node = power; node < p; ++node)
-    writer.send(node, node - power, 0, Action::add);
+  for (std::size_t node = power; node < p; ++node) writer.send(node, node - power, 0, Action::add);
   for (const std::size_t distance : powers_below(power)) {
     writer.step();
     for (std::size_t node = 0; node < power; ++node)

@@ -66,7 +66,8 @@ Result<Collective> collective_named(std::string_view text) {
     if (has_schedules(collective) && name(collective) == text) return collective;
   }
   return bad_input(fmt::format(
-      "collective '{}': is none; there are all-reduce, all-gather, reduce-scatter, broadcast", text));
+      "collective '{}': is none; there are all-reduce, all-gather, reduce-scatter, broadcast",
+      text));
 }
 
 }  // namespace lemma::collectives

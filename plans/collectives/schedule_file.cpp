@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plans/collectives/schedule.h"
+#include "plans/collectives/timed.h"
 
 namespace lemma::collectives {
 
@@ -18,8 +19,7 @@ constexpr std::string_view format_name = "lemma collective";
 constexpr std::array<std::string_view, 3> action_names = {"copy", "add", "add operand"};
 
 std::string send_text(const Send& send) {
-  if (send.action == Action::copy)
-    return fmt::format("[{},{},{}]", send.from, send.to, send.chunk);
+  if (send.action == Action::copy) return fmt::format("[{},{},{}]", send.from, send.to, send.chunk);
   return fmt::format("[{},{},{},\"{}\"]", send.from, send.to, send.chunk,
                      action_names[static_cast<std::size_t>(send.action)]);
 }
@@ -77,8 +77,8 @@ class Reader {
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
     LEMMA_ASSIGN_OR_RETURN(step.rounds, number(path + ".rounds", json["rounds"], 1, most));
     for (std::size_t at = 0; at < json["sends"].size(); ++at) {
-      LEMMA_ASSIGN_OR_RETURN(
-          const Send send, read_send(fmt::format("{}.sends[{}]", path, at), json["sends"][at]));
+      LEMMA_ASSIGN_OR_RETURN(const Send send,
+                             read_send(fmt::format("{}.sends[{}]", path, at), json["sends"][at]));
       step.sends.push_back(send);
     }
     schedule_.steps.push_back(std::move(step));
@@ -120,8 +120,23 @@ std::string schedule_text(const Schedule& schedule, std::string_view topology) {
     const Step& step = schedule.steps[at];
     text += fmt::format("{}\n  {{\"rounds\": {}, \"sends\": [", at == 0 ? "" : ",", step.rounds);
     for (std::size_t send = 0; send < step.sends.size(); ++send)
-      text += (send == 0 ? "" : ",") + send_text(step.sends[send]);
+      text += fmt::format("{}{}", send == 0 ? "" : ",", send_text(step.sends[send]));
     text += "]}";
+  }
+  return text + "\n ]\n}\n";
+}
+
+std::string schedule_text(const TimedSchedule& schedule, std::string_view topology) {
+  std::string text = fmt::format(
+      "{{\n \"format\": \"lemma timed collective\",\n \"version\": 1,\n \"topology\": {},\n "
+      "\"collective\": {},\n \"nodes\": {},\n \"chunks\": {},\n \"root\": {},\n \"chunk_bytes\": "
+      "{},\n \"sends\": [",
+      Json(topology).dump(), Json(name(schedule.collective)).dump(), schedule.nodes,
+      schedule.chunks, schedule.root, schedule.chunk_bytes);
+  for (std::size_t at = 0; at < schedule.sends.size(); ++at) {
+    const TimedSend& send = schedule.sends[at];
+    text += fmt::format("{}\n  [{},{},{},{},{}]", at == 0 ? "" : ",", send.from, send.to,
+                        send.chunk, send.begin, send.end);
   }
   return text + "\n ]\n}\n";
 }

@@ -19,8 +19,7 @@ class Search {
  public:
   explicit Search(const Topology& topology)
       : nodes_(topology.nodes), capacity_(nodes_ * nodes_), image_(nodes_), is_taken_(nodes_) {
-    for (const Link& link : topology.links)
-      capacity_[link.from * nodes_ + link.to] = link.capacity;
+    for (const Link& link : topology.links) capacity_[link.from * nodes_ + link.to] = link.capacity;
   }
 
   /// Those that move all nodes.

@@ -22,9 +22,11 @@ namespace {
 /// one node may change places, so that their variables are asked to be in lexicographic order.
 class Question {
  public:
-  Question(const Topology& topology, const SynthesisRequest& request,
-           const Symmetries& symmetries)
-      : topology_(topology), request_(request), symmetries_(symmetries), solver_(context_, "QF_FD") {
+  Question(const Topology& topology, const SynthesisRequest& request, const Symmetries& symmetries)
+      : topology_(topology),
+        request_(request),
+        symmetries_(symmetries),
+        solver_(context_, "QF_FD") {
     z3::params parameters(context_);
     parameters.set("rlimit", request.effort);
     parameters.set("random_seed", 1U);
@@ -57,9 +59,7 @@ class Question {
     return *topology_.link(renaming[topology_.links[link].from],
                            renaming[topology_.links[link].to]);
   }
-  z3::expr fresh() {
-    return context_.bool_const(fmt::format("v{}", variables_++).c_str());
-  }
+  z3::expr fresh() { return context_.bool_const(fmt::format("v{}", variables_++).c_str()); }
 
   const Topology& topology_;
   const SynthesisRequest& request_;
@@ -206,23 +206,22 @@ void Question::limit_loads() {
       limit(topology_.links[link].capacity, {link}, step);
   }
   for (const Port& port : topology_.ports)
-    for (std::size_t step = 0; step < request_.steps; ++step) limit(port.capacity, port.links, step);
+    for (std::size_t step = 0; step < request_.steps; ++step)
+      limit(port.capacity, port.links, step);
 }
 
 /// What the model says, with the chunks that symmetries make of the chunks that have variables.
 Schedule Question::schedule() {
   const z3::model model = solver_.get_model();
-  const auto holds = [&](const z3::expr& variable) {
-    return model.eval(variable, true).is_true();
-  };
+  const auto holds = [&](const z3::expr& variable) { return model.eval(variable, true).is_true(); };
   Schedule made;
   made.collective = request_.collective;
   made.method = "Z3";
   made.nodes = topology_.nodes;
   made.root = request_.root;
   const bool has_parts = request_.collective == Collective::all_gather;
-  made.chunks = has_parts ? static_cast<std::uint32_t>(request_.chunks * topology_.nodes)
-                          : request_.chunks;
+  made.chunks =
+      has_parts ? static_cast<std::uint32_t>(request_.chunks * topology_.nodes) : request_.chunks;
   made.steps.resize(request_.steps);
   for (std::size_t step = 0; step < request_.steps; ++step) {
     std::vector<Send>& sends = made.steps[step].sends;
@@ -350,8 +349,7 @@ Result<Frontier> frontier(const Topology& topology, SynthesisRequest request,
   for (request.steps = first; request.steps <= most_steps; ++request.steps) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> candidates;
     for (std::uint32_t chunks = 1; chunks <= most_chunks; ++chunks) {
-      const auto least =
-          std::max<std::uint64_t>(request.steps, result.bounds.rounds_for(chunks));
+      const auto least = std::max<std::uint64_t>(request.steps, result.bounds.rounds_for(chunks));
       // With a round for each chunk and node, each step can carry all that there is.
       const std::uint64_t most = std::max(least, topology.nodes * chunks * request.steps);
       for (std::uint64_t rounds = least; rounds <= most; ++rounds)
@@ -374,7 +372,8 @@ Result<Frontier> frontier(const Topology& topology, SynthesisRequest request,
       best = {rounds, chunks};
       break;
     }
-    if (best && best->first * result.bounds.rounds_under == result.bounds.rounds_over * best->second)
+    if (best &&
+        best->first * result.bounds.rounds_under == result.bounds.rounds_over * best->second)
       break;
   }
   return result;

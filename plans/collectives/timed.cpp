@@ -59,7 +59,8 @@ class TimedReplay {
     if (!link) return fmt::format("no link leads from {} to {}", send.from, send.to);
     const Time takes = time_on(topology_.links[*link], schedule_.chunk_bytes);
     if (send.begin < 0 || send.end - send.begin != takes)
-      return fmt::format("it takes {} picoseconds; the link takes {}", send.end - send.begin, takes);
+      return fmt::format("it takes {} picoseconds; the link takes {}", send.end - send.begin,
+                         takes);
     // Sends are in the order of their begins, so that what has arrived by then stands before.
     const auto there = arrival_.find({send.from, send.chunk});
     if (there == arrival_.end() || there->second > send.begin)
@@ -89,7 +90,8 @@ class TimedReplay {
       for (const std::size_t link : port.links)
         if (const auto sends = of_link_.find(link); sends != of_link_.end())
           all.insert(all.end(), sends->second.begin(), sends->second.end());
-      if (const auto time = overlap(all)) return text(port.links.front(), "port with the link", *time);
+      if (const auto time = overlap(all))
+        return text(port.links.front(), "port with the link", *time);
     }
     return std::nullopt;
   }

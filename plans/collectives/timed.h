@@ -35,6 +35,9 @@ struct TimedSchedule {
 /// What a chunk takes on a link: its latency and its bytes over the bandwidth, rounded to a picosecond.
 Time time_on(const Link& link, double chunk_bytes);
 
+/// The file of a schedule: one JSON object; of each send the sender, the receiver, the chunk, and the picoseconds from and to.
+std::string schedule_text(const TimedSchedule& schedule, std::string_view topology);
+
 /// What is wrong with a schedule: a send over no link, of a chunk that is not there yet, to a node that has it or gets it, of
 /// another length than the link takes, or while the link, or another one of its port, carries something else; or a node
 /// that does not have all chunks in the end. Nothing where it is right.
@@ -46,7 +49,8 @@ struct GreedyRequest {
   std::uint32_t chunks = 1;  // of each node in an all-gather, of the tensor in a broadcast
   double chunk_bytes = 1;
   std::uint64_t seed = 0;
-  std::uint32_t tries = 20;  // with other random choices; the first that meets the bound is the last
+  std::uint32_t tries =
+      20;  // with other random choices; the first that meets the bound is the last
 };
 
 struct Greedy {

@@ -112,16 +112,16 @@ class ClusterReader {
     const auto distances = distances_from(topology_, 0);
     const auto lost = std::find(distances.begin(), distances.end(), std::nullopt);
     if (lost == distances.end()) return std::move(topology_);
-    return unsupported(
-        fmt::format("the cluster '{}': devices 0 and {} are joined only by switches behind switches; "
-                    "collectives are planned where devices have links or a common switch",
-                    cluster_.name, lost - distances.begin()));
+    return unsupported(fmt::format(
+        "the cluster '{}': devices 0 and {} are joined only by switches behind switches; "
+        "collectives are planned where devices have links or a common switch",
+        cluster_.name, lost - distances.begin()));
   }
 
   const clusters::Cluster& cluster_;
   Topology topology_;
   double lowest_ = 0;
-  std::map<clusters::End, std::map<Node, Spoke>> spokes_;  // by switch
+  std::map<clusters::End, std::map<Node, Spoke>> spokes_;                 // by switch
   std::map<std::pair<Node, Node>, std::optional<clusters::End>> joined_;  // by which switch
 };
 

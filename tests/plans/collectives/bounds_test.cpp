@@ -25,10 +25,10 @@ Bounds gather(std::string_view topology) {
 
 TEST(Bounds, OfUnitLinks) {
   const std::tuple<const char*, std::uint64_t, Ratio> known[] = {
-      {"ring:4", 2, {3, 2}},      {"ring:8", 4, {7, 2}},  {"one-way-ring:8", 7, {7, 1}},
-      {"line:4", 3, {3, 1}},      {"star:8", 2, {7, 1}},  {"hypercube:3", 3, {7, 3}},
+      {"ring:4", 2, {3, 2}},       {"ring:8", 4, {7, 2}},     {"one-way-ring:8", 7, {7, 1}},
+      {"line:4", 3, {3, 1}},       {"star:8", 2, {7, 1}},     {"hypercube:3", 3, {7, 3}},
       {"hypercube:4", 4, {15, 4}}, {"torus:4x4", 4, {15, 4}}, {"torus:3x3", 2, {2, 1}},
-      {"mesh:3x3", 4, {4, 1}},    {"full:8", 1, {1, 1}}};
+      {"mesh:3x3", 4, {4, 1}},     {"full:8", 1, {1, 1}}};
   for (const auto& [topology, steps, over] : known) {
     const Bounds bounds = gather(topology);
     EXPECT_EQ(bounds.steps, steps) << topology;
@@ -75,8 +75,8 @@ TEST(Bounds, NoPatternBeatsThem) {
         const auto made = pattern(collective, static_cast<Algorithm>(number), topology.nodes);
         if (!made) continue;
         const Counts counts = counts_of(fitted(*made, topology).value());
-        const bool has_parts = collective == Collective::all_gather ||
-                               collective == Collective::reduce_scatter;
+        const bool has_parts =
+            collective == Collective::all_gather || collective == Collective::reduce_scatter;
         EXPECT_GE(counts.steps, bounds.steps);
         EXPECT_GE(counts.rounds,
                   bounds.rounds_for(has_parts ? made->chunks / topology.nodes : made->chunks));

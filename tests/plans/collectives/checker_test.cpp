@@ -42,9 +42,9 @@ class Numbers {
     std::mt19937_64 draw(7);
     for (std::uint32_t chunk = 0; chunk < schedule_.chunks; ++chunk) {
       for (Node node = 0; node < schedule_.nodes; ++node) {
-        const bool has = is_sum() || (schedule_.collective == Collective::broadcast
-                                          ? node == schedule_.root
-                                          : is_owner(node, chunk));
+        const bool has =
+            is_sum() || (schedule_.collective == Collective::broadcast ? node == schedule_.root
+                                                                       : is_owner(node, chunk));
         if (!has) continue;
         own_[{node, chunk}] = draw();
         wanted_[chunk] += own_[{node, chunk}];
@@ -136,7 +136,8 @@ TEST(Checker, AcceptsNoneOfTheBrokenSchedules) {
   int same = 0;
   for (std::size_t number = 0; number < 900; ++number) {
     const int kind = static_cast<int>(number % std::size(changes));
-    Schedule schedule = fitted(schedules[number / std::size(changes) % schedules.size()], full).value();
+    Schedule schedule =
+        fitted(schedules[number / std::size(changes) % schedules.size()], full).value();
     ASSERT_EQ(fault_of(full, schedule), std::nullopt);
     if (!change(schedule, kind, draw)) continue;
     const bool is_right = Numbers(full, schedule).are_right();
@@ -185,8 +186,7 @@ TEST(Checker, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(fault(schedule), "the end: node 0 does not have chunk 1");
   schedule.steps.pop_back();
   schedule.steps[0].sends = {{0, 1, 0}, {0, 1, 0}};
-  EXPECT_EQ(fault(schedule),
-            "step 1: the link from 0 to 1 carries 2 chunks; 1 rounds allow 1");
+  EXPECT_EQ(fault(schedule), "step 1: the link from 0 to 1 carries 2 chunks; 1 rounds allow 1");
   schedule.steps[0].rounds = 2;
   EXPECT_EQ(fault(schedule), "step 1, send 2 (chunk 0 from 0 to 1): node 1 has chunk 0");
   schedule = two_steps();
@@ -198,8 +198,8 @@ TEST(Checker, OperandsAreAddedOnce) {
   Schedule schedule;
   schedule.collective = Collective::all_reduce;
   schedule.nodes = 3;
-  schedule.steps = {{1, {{0, 1, 0, Action::add}}}, {1, {{1, 2, 0, Action::add}}},
-                    {1, {{2, 0, 0}, {2, 1, 0}}}};
+  schedule.steps = {
+      {1, {{0, 1, 0, Action::add}}}, {1, {{1, 2, 0, Action::add}}}, {1, {{2, 0, 0}, {2, 1, 0}}}};
   EXPECT_EQ(fault(schedule, "full:3"), "none");
   Schedule twice = schedule;
   twice.steps[1].sends.push_back({0, 2, 0, Action::add});

@@ -56,8 +56,7 @@ TEST(Patterns, AreRightAndHaveTheirClosedForms) {
         const auto algorithm = static_cast<Algorithm>(number);
         SCOPED_TRACE(text(collective, algorithm, nodes));
         const auto schedule = pattern(collective, algorithm, nodes);
-        EXPECT_EQ(schedule.has_value(),
-                  cost_of(collective, algorithm, 1, nodes).has_value());
+        EXPECT_EQ(schedule.has_value(), cost_of(collective, algorithm, 1, nodes).has_value());
         if (!schedule) continue;
         ++schedules;
         const auto fits = fitted(*schedule, full(nodes));
@@ -127,10 +126,11 @@ TEST(Patterns, RootsAndOrdersAreOthers) {
       ASSERT_TRUE(fits) << fits.error().message;
       EXPECT_EQ(fault_of(cube, *fits), std::nullopt);
     }
-  EXPECT_EQ(fitted(*pattern(Collective::all_gather, Algorithm::ring, 8), cube).error().message,
-            "'hypercube:3' has no link from 1 to 2, over which all-gather by 'ring' sends in step 1; "
-            "another algorithm, another order of the nodes, or a schedule that is searched for is "
-            "needed");
+  EXPECT_EQ(
+      fitted(*pattern(Collective::all_gather, Algorithm::ring, 8), cube).error().message,
+      "'hypercube:3' has no link from 1 to 2, over which all-gather by 'ring' sends in step 1; "
+      "another algorithm, another order of the nodes, or a schedule that is searched for is "
+      "needed");
 }
 
 TEST(Patterns, TheButterflyTakesLinksOfTheCube) {
@@ -141,10 +141,9 @@ TEST(Patterns, TheButterflyTakesLinksOfTheCube) {
     const auto fits = fitted(*pattern(collective, algorithm, 16), cube);
     ASSERT_TRUE(fits) << fits.error().message;
     EXPECT_EQ(fault_of(cube, *fits), std::nullopt);
-    EXPECT_EQ(counts_of(*fits).rounds, collective == Collective::all_reduce ||
-                                               collective == Collective::broadcast
-                                           ? 30U
-                                           : 15U);
+    EXPECT_EQ(
+        counts_of(*fits).rounds,
+        collective == Collective::all_reduce || collective == Collective::broadcast ? 30U : 15U);
   }
 }
 

@@ -45,9 +45,10 @@ TEST(Schedule, ErrorsNameTheField) {
             "chunks: is missing; a whole number from 1 to 1048576 is needed");
   EXPECT_EQ(error("[1,0,0,\"add\"]", "[2,0,0,\"add\"]"),
             "steps[0].sends[0][0]: is 2; a whole number from 0 to 1 is needed");
-  EXPECT_EQ(error("\"add\"", "\"sub\""),
-            "steps[0].sends[0]: is [1,0,0,\"sub\"]; a list of the sender, the receiver, the chunk, and "
-            "\"add\" or \"add operand\" where it is added is needed");
+  EXPECT_EQ(
+      error("\"add\"", "\"sub\""),
+      "steps[0].sends[0]: is [1,0,0,\"sub\"]; a list of the sender, the receiver, the chunk, and "
+      "\"add\" or \"add operand\" where it is added is needed");
   EXPECT_EQ(error("\"rounds\": 1", "\"rounds\": 0"),
             "steps[0].rounds: is 0; a whole number from 1 to 4294967295 is needed");
 }

@@ -33,16 +33,18 @@ TEST(Topology, ShapesHaveTheirLinks) {
 
 TEST(Topology, AxesHaveTheirSpeeds) {
   const Topology mesh =
-      named_topology("mesh:2x3", {.latency_seconds = {1e-6}, .bytes_per_second = {1e9, 2e9}}).value();
+      named_topology("mesh:2x3", {.latency_seconds = {1e-6}, .bytes_per_second = {1e9, 2e9}})
+          .value();
   EXPECT_EQ(mesh.links[*mesh.link(0, 3)].bytes_per_second, 1e9);
   EXPECT_EQ(mesh.links[*mesh.link(0, 1)].bytes_per_second, 2e9);
   EXPECT_EQ(mesh.link(0, 2), std::nullopt);
 }
 
 TEST(Topology, ErrorsSayWhatIsNeeded) {
-  EXPECT_EQ(error("grid:4"),
-            "topology 'grid:4': is none; there are ring:, one-way-ring:, line:, star:, full:, mesh:, "
-            "torus:, hypercube:");
+  EXPECT_EQ(
+      error("grid:4"),
+      "topology 'grid:4': is none; there are ring:, one-way-ring:, line:, star:, full:, mesh:, "
+      "torus:, hypercube:");
   EXPECT_EQ(error("ring:4x4"),
             "topology 'ring:4x4': 'ring' needs one whole number from 1 on behind the colon");
   EXPECT_EQ(error("mesh:4x"),
