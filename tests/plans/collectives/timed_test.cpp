@@ -107,12 +107,13 @@ TEST(Timed, WrongOnesAreRefused) {
               "none");
     EXPECT_NE(fault([&](TimedSchedule& wrong) { ++wrong.sends[send].chunk; }), "none");
     EXPECT_NE(fault([&](TimedSchedule& wrong) { --wrong.sends[send].end; }), "none");
-    if (right.sends[send].begin > 0)
+    if (right.sends[send].begin > 0) {
       EXPECT_NE(fault([&](TimedSchedule& wrong) {
                   --wrong.sends[send].begin;
                   --wrong.sends[send].end;
                 }),
                 "none");
+    }
   }
 }
 
