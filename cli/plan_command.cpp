@@ -449,6 +449,7 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   command->require_subcommand(1);
   add_make(*command, exit_code);
   add_verify(*command, exit_code);
+  add_plan_collective(*command, exit_code);
   add_plan_export(*command, exit_code);
   add_plan_emit(*command, exit_code);
   add_plan_run(*command, exit_code);
