@@ -14,7 +14,7 @@ LISTED = frozenset(  # those of the list that this checker knows at all
     "Sigmoid Sign Sin Sinh Softplus Softsign Sub Sum Swish Tanh ThresholdedRelu Where Xor "
     "Concat ConstantOfShape Conv Dropout Expand EyeLike Flatten Gemm Identity MatMul ReduceL1 ReduceProd ReduceSum "
     "Pad ReduceSumSquare Reshape Slice Split Squeeze Transpose Unsqueeze "
-    "Cast ReduceMax ReduceMin GlobalMaxPool".split())
+    "Cast ReduceMax ReduceMean ReduceMin GlobalMaxPool".split())
 REDUCING_ALL = ("GlobalMaxPool",)  # the example has no axes to reduce; others may, and have size 0
 EVERYWHERE = frozenset(  # functions with a value for all arguments
     "abs asinh atan ceil cos cosh erf exp floor max min product round select sign sin sinh sum tanh"
@@ -70,6 +70,9 @@ class Definition:
         found, i = TOTAL, 0
         while i < len(self.tokens):
             token, after = self.tokens[i], self.tokens[i + 1:i + 2]
+            if token == "/" and self.is_number_of_terms(i + 1):
+                found, i = OVER_NOTHING, self.closing(i + 2) + 1
+                continue
             if token == "/" and not self.has_safe_divisor(i + 1):
                 return PARTIAL
             if re.match(r"[A-Za-z_]", token):
@@ -96,6 +99,15 @@ class Definition:
         token = self.tokens[i]
         return (re.match(r"\d", token) and float(token) != 0) or (
             token == "(" and self.is_one_plus(i, NEVER_ZERO)) or self.is_root_of_number(i)
+
+    def is_number_of_terms(self, i):
+        """Whether f32(K*M) stands there, with sizes that are summed over: 0 only where one of these is."""
+        if self.tokens[i:i + 2] != ["f32", "("]:
+            return False
+        inside = self.tokens[i + 2:self.closing(i + 1)]
+        summed = {size for index, size in self.ranges.items() if index.startswith("k")}
+        return (len(inside) % 2 == 1 and all(one == "*" for one in inside[1::2])
+                and all(one in summed for one in inside[::2]))
 
     def is_root_of_number(self, i):
         """Whether sqrt(NUMBER) stands there, of a positive number."""

@@ -3,7 +3,7 @@
 import math
 
 from second_checker.conditions import Conditions
-from second_checker.definitions import OVER_NOTHING, TOTAL, verdict
+from second_checker.definitions import OVER_NOTHING, REDUCING_ALL, TOTAL, verdict
 from second_checker.evaluation import evaluate
 from second_checker.operators import attribute_value, OPERATORS, OPTIONAL, REQUIRED
 from second_checker.reals import is_token
@@ -158,7 +158,9 @@ class Terms:
         found = verdict(node.op, self.sections[node.op])
         if found == OVER_NOTHING:
             shape = self.type(node.operands[0])[1]
-            axes = node.attributes.get("axes", range(2, len(shape)))
+            axes = node.attributes.get("axes")
+            if axes is None:
+                axes = range(2 if node.op in REDUCING_ALL else 0, len(shape))
             return all(at_least(shape[axis], ONE) for axis in axes)
         return found == TOTAL
 

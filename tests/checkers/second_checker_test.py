@@ -48,7 +48,7 @@ class Definedness(unittest.TestCase):
     def test_operators_of_the_list_are_total_by_their_definitions(self):
         found = {name: verdict(name, OPERATORS[name]) for name in sorted(LISTED)}
         over_nothing = {name for name, one in found.items() if one == OVER_NOTHING}
-        self.assertEqual(over_nothing, {"ReduceMax", "ReduceMin", "GlobalMaxPool"})
+        self.assertEqual(over_nothing, {"ReduceMax", "ReduceMean", "ReduceMin", "GlobalMaxPool"})
         self.assertEqual({one for name, one in found.items() if name not in over_nothing}, {TOTAL})
 
     def test_others_are_not_by_their_definitions(self):
@@ -70,6 +70,13 @@ class Definedness(unittest.TestCase):
             self.assertIn(old, section)
             self.assertNotEqual(verdict("Relu", section.replace(old, new)), TOTAL, new)
 
+
+    def test_means_divide_by_the_number_of_their_terms(self):
+        section = OPERATORS["ReduceMean"]
+        self.assertIn("/ f32(K*M)", section)
+        for new in ("f32(K-M)", "f32(K*i0)", "f32(K*M-1)", "f32(0)", "f32(K*)", "f32()", "a[i0, i1]", "f32(i0)", "K"):
+            changed = section.replace("f32(K*M)", new)
+            self.assertEqual(verdict("ReduceMean", changed), "partial", new)
 
     def test_each_output_is_read(self):
         section = OPERATORS["Split"]
