@@ -454,7 +454,7 @@ TEST(EmittedSource, computes_what_the_interpreter_does) {
 }
 
 // scripts/test --all. Blocks have other sizes where vectors are wider.
-TEST(DISABLED_EmittedSource, computes_what_the_interpreter_does) {
+TEST(DISABLED_EmittedSource, computes_what_the_interpreter_does_in_all_applications) {
   expect_what_the_interpreter_computes(4, {"", "-march=native"});
 }
 

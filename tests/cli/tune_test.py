@@ -19,6 +19,8 @@ import environment
 
 environment.enter_or_skip()
 
+import tested_programs
+
 LEMMA = ""
 PRODUCT = ["--operator", "MatMul", "--operand", "f32[12, 40]", "--operand", "constant f32[40, 24]"]
 SUM = ["--operator", "ReduceSum", "--operand", "f32[3, 20, 30]", "--attribute", "axes=[1]"]
@@ -190,8 +192,6 @@ class TuneTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    at = sys.argv.index("--lemma")
-    LEMMA = sys.argv[at + 1]
-    del sys.argv[at:at + 2]
+    LEMMA, words = tested_programs.given(__doc__, "lemma")
     os.environ.pop("LEMMA_PROFILE", None)
-    unittest.main()
+    unittest.main(argv=[sys.argv[0], *words])

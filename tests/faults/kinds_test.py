@@ -193,6 +193,7 @@ class Resuming(Faults):
             self.expect_equal(model, out / model.name)
 
 
+@tested_programs.long
 class Children(Faults):
     """No process of a command is alive after it."""
 

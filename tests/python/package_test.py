@@ -154,6 +154,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build-folder", required=True, type=pathlib.Path)
     parser.add_argument("--version", required=True)
+    parser.add_argument("--sessions", action="store_true", help="test compiled models as well, which takes a minute")
     arguments = parser.parse_args()
     lacking = missing_tool()
     if lacking:
@@ -197,7 +198,7 @@ def main():
         environment |= {"PYTHONPATH": site, "LEMMA_EXAMPLE": str(ROOT / "examples" / "two_layer.onnx")}
         result = subprocess.run([python, HERE / "test_lemma.py"], env=environment, cwd=scratch)
         require(result.returncode == 0, "tests of the module failed")
-        if has_sessions(environment, python):
+        if arguments.sessions and has_sessions(environment, python):
             result = subprocess.run([python, HERE / "test_session.py"], env=environment, cwd=scratch)
             require(result.returncode == 0, "tests of sessions failed")
         check_types(package, {**environment, "PYTHONPATH": ""})
