@@ -522,7 +522,11 @@ RARE = {"defined_dropped", "real_parameters"}  # what few rules have, so that a 
 
 
 def number_of_cases(text):
-    return int(re.search(r"^cases (\d+)", text, re.MULTILINE)[1])
+    """Those of the certificate, or of mutants of its rule that are no longer proved for scalars alone, if that is more."""
+    of_groups = 1
+    for least, most in re.findall(r"^  group \w+ : (\d+)\.\.(\d+)$", text, re.MULTILINE):
+        of_groups *= int(most) - int(least) + 1
+    return max(of_groups, int(re.search(r"^cases (\d+)", text, re.MULTILINE)[1]))
 
 
 def spread(mutants, count):
