@@ -521,14 +521,6 @@ CLASSES = [substitution_of_variables, substitution_of_inputs, substitution_incom
 RARE = {"defined_dropped", "real_parameters"}  # what few rules have, so that a selection may miss it
 
 
-def number_of_cases(text):
-    """Those of the certificate, or of mutants of its rule that are no longer proved for scalars alone, if that is more."""
-    of_groups = 1
-    for least, most in re.findall(r"^  group \w+ : (\d+)\.\.(\d+)$", text, re.MULTILINE):
-        of_groups *= int(most) - int(least) + 1
-    return max(of_groups, int(re.search(r"^cases (\d+)", text, re.MULTILINE)[1]))
-
-
 def spread(mutants, count):
     """At most `count` of them, evenly from first to last."""
     mutants = list(dict.fromkeys(mutants))
@@ -577,8 +569,6 @@ def main():
     parser.add_argument("--operators", default=root / "docs" / "operators.md")
     parser.add_argument("--each", type=int, default=2, help="mutants of a class and certificate")
     parser.add_argument("--limit", type=int, help="only that many certificates, evenly chosen")
-    parser.add_argument("--most-cases", type=int, metavar="N",
-                        help="no certificates of more cases, each of which takes time for each mutant")
     arguments = parser.parse_args()
     axioms = lemma_check.read_axioms(arguments.rules / "axioms")
     ROUNDING.update(lemma_check.read_classes(arguments.rules / "axioms"))
@@ -586,8 +576,6 @@ def main():
     OPERATORS.update(operators)
     certificates = [(rule, text) for pack in sorted((arguments.rules / "substitutions").glob("*.certificates"))
                     for _, rule, text in certificates_of(pack.read_text(encoding="utf-8"))]
-    if arguments.most_cases:
-        certificates = [each for each in certificates if number_of_cases(each[1]) <= arguments.most_cases]
     certificates = spread(certificates, arguments.limit or len(certificates))
     mutants = list(make_mutants(certificates, axioms, arguments.each))
     first = set(accepted_by_first(arguments.checker, arguments.rules / "axioms", mutants))

@@ -12,6 +12,7 @@ from second_checker.values import ANY_REAL, as_integer, integers, REAL_TYPES
 
 SYMBOLIC = ("dimensions", "dimension", "type")  # ranges of parameters whose value no case names
 MOST_PERMUTED = 6
+MOST_CASES = 20_000  # of a rule
 
 
 class Backward:
@@ -89,7 +90,8 @@ def is_well_typed(rule, values, real_type=REAL_TYPES[0]):
     return True
 
 
-def cases_of(rule):
+def cases_of(rule, most):
+    """Refuses a rule of more cases as soon as that is known: groups of many axes may have millions."""
     result = []
     ranges = [range(least, most + 1) for least, most in reversed(rule.groups.values())]
     if is_proved_for_scalars(rule):
@@ -101,11 +103,12 @@ def cases_of(rule):
             axes = aligned_axes(rule, ranks)
             for one in found:
                 demand_all_ways(rule, axes, one)
-            found = [one for groups in broadcast_patterns(axes, ranks)
-                     for one in choices(rule, groups)]
+            ways = (one for groups in broadcast_patterns(axes, ranks) for one in choices(rule, groups))
+            found = list(itertools.islice(ways, most + 1))
             demand(all(is_well_typed(rule, one) for one in found),
                    "a side is not well typed in a case that cannot be left out")
         result += found
+        demand(len(result) <= most, f"the cases are not those that the rule demands: {most} instead of more")
     demand(result, "no case meets the conditions")
     return result
 
@@ -126,13 +129,13 @@ def case_text(value):
     return value if isinstance(value, str) else repr(value)
 
 
-def required_cases(rule):
-    """The cases in order: (text of each value by name, values)."""
+def required_cases(rule, most=MOST_CASES):
+    """The cases in order: (text of each value by name, values). At most so many."""
     result = {}
-    for one in cases_of(rule):
+    for one in cases_of(rule, most):
         demand(case_key(rule, one) not in result, "two cases read alike")
         result[case_key(rule, one)] = one
-    for one in cases_of(Backward(rule)) if rule.both else ():
+    for one in cases_of(Backward(rule), most) if rule.both else ():
         result.setdefault(case_key(rule, one), one)
     return list(result.items())
 

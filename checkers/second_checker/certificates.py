@@ -4,7 +4,7 @@ import hashlib
 import re
 
 from second_checker.cases import (
-    case_text, named_parameters, real_types_to_replay, required_cases)
+    case_text, MOST_CASES, named_parameters, real_types_to_replay, required_cases)
 from second_checker.evaluation import bound_value, guards_hold
 from second_checker.language import parse_expression, Parser, tokens_of
 from second_checker.reals import check_order_only, real_parameters
@@ -238,7 +238,7 @@ def check_lines(lines, axioms, axiom_texts, operator_texts, classes, records):
         check_witness(rule, witness, operator_texts)
     except Refused as reason:
         raise Refused(f"witness: {reason}") from None
-    wanted = required_cases(rule)
+    wanted = required_cases(rule, min(case_count, MOST_CASES))
     demand(len(wanted) == case_count, f"the cases are not those that the rule demands: {case_count} instead of {len(wanted)}")
     written, count = "", 0
     for number, (key, values) in enumerate(wanted, 1):

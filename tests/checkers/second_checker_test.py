@@ -16,6 +16,7 @@ from second_checker_proofs import TRUE  # noqa: E402
 from second_checker_wrong import FAMILIES  # noqa: E402
 import lemma_check  # noqa: E402
 from second_checker.axes import is_proved_for_scalars  # noqa: E402
+from second_checker.cases import required_cases  # noqa: E402
 from second_checker.certificates import check_digests  # noqa: E402
 from second_checker.conditions import follows  # noqa: E402
 from second_checker.definitions import Definition, LISTED, OVER_NOTHING, TOTAL, verdict  # noqa: E402
@@ -42,6 +43,20 @@ class Proofs(unittest.TestCase):
                         check(text, records)
                 count += 1
         self.assertGreaterEqual(count, 100)
+
+
+class Cases(unittest.TestCase):
+    def test_a_rule_of_millions_of_cases_is_refused_at_once(self):
+        """Groups of up to eight axes have too many ways to broadcast where the rule is not one of scalars."""
+        groups = "".join(f"  {one} : [{group}..]\n  group {group} : 0..8\n" for one, group in zip("xyz", "ABC"))
+        groups = "".join(sorted(groups.splitlines(True), key=lambda line: line.startswith("  group")))
+        claim = "  Add(Add(x, y), z) = Add(x, Add(y, z))\n"
+        scalar, = parse_rules("rule r\n" + groups + claim)
+        self.assertEqual(len(required_cases(scalar)), 1)
+        limited, = parse_rules("rule r\n" + groups + "  where len(A) <= 8\n" + claim)
+        for most in (1, 40):
+            with self.assertRaisesRegex(Refused, f"{most} instead of more"):
+                required_cases(limited, most)
 
 
 class Definedness(unittest.TestCase):
