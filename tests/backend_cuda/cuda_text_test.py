@@ -114,6 +114,7 @@ class CudaText(cuda_case.ProgramCase):
         self.assertEqual(len(results), 1)
         library.sample_destroy(program)
 
+    @tested_programs.long
     def test_changes_of_the_text_are_found(self):
         """One change of each kind that a wrong result alone need not show; bench/cuda mutants makes many more."""
         if not self.host.sanitizer:

@@ -77,6 +77,7 @@ class CudaTiles(Tiles):
         code, output = self.host.run_checked([work / "check"], 500, HOST_CUDA_ORDER="random:1")
         self.assertEqual((code, output), (0, ""))
 
+    @tested_programs.long
     def test_models_agree_with_the_interpreter(self):
         self.all_agree(SAMPLES)
 

@@ -9,8 +9,9 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "cli")]
 import environment
+import tested_programs
 
 BENCH = ROOT / "bench"
 MOST = 15
@@ -41,6 +42,7 @@ class Commands(unittest.TestCase):
             for name, _ in parts_of(command):
                 self.assertRegex(done.stdout, rf"(?m)^  {name} ", command)
 
+    @tested_programs.long
     def test_help_of_parts(self):
         for command in COMMANDS:
             for name, _ in parts_of(command):
@@ -62,4 +64,5 @@ class Commands(unittest.TestCase):
 
 if __name__ == "__main__":
     environment.enter_or_skip()
-    unittest.main()
+    rest, = tested_programs.given(__doc__)
+    unittest.main(argv=[sys.argv[0], *rest])

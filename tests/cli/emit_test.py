@@ -459,6 +459,7 @@ class Emit(unittest.TestCase):
                                  timeout=60)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
+    @tested_programs.long
     def test_several_sizes_share_weights_and_are_chosen_at_run_time(self):
         model = self.rows_model()
         words = ("--shape", "x:1/4/16,64", "--shape", "mask:1/4/16,1", *SLOW, 2)

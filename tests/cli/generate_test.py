@@ -104,6 +104,7 @@ class GenerateTest(unittest.TestCase):
             self.assertEqual(out.read_bytes(), whole.read_bytes())
         self.assertGreater(killed, 3)
 
+    @tested_programs.long
     def test_kills_at_four_operators_lose_no_finished_work(self):
         """One run, killed 20 times and gone on with; at times its files are damaged."""
         matrices = self.folder / "matrices.set"

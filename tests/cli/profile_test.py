@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 import environment
 
+import tested_programs
+
 LEMMA = ""
 EXAMPLE = ROOT / "examples" / "two_layer.onnx"
 
@@ -83,6 +85,7 @@ class ProfileTest(unittest.TestCase):
         return {entry["key"]: entry["seconds"] for target in json.loads(file.read_text())["targets"]
                 for entry in target["entries"]}
 
+    @tested_programs.long
     def test_with_a_given_database_the_bytes_are_the_same(self):
         database = self.folder / "search.sqlite"
         self.optimize("first.onnx", "--database", database, "--time-limit", "60")
@@ -113,7 +116,5 @@ class ProfileTest(unittest.TestCase):
 
 if __name__ == "__main__":
     environment.enter()
-    index = sys.argv.index("--lemma")
-    LEMMA = sys.argv[index + 1]
-    del sys.argv[index:index + 2]
-    unittest.main()
+    LEMMA, rest = tested_programs.given(__doc__, "lemma")
+    unittest.main(argv=[sys.argv[0], *rest])

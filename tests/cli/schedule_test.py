@@ -134,6 +134,7 @@ class Schedule(unittest.TestCase):
             operator["seconds"] = {parts: factor[min(i, 1)] * 1e-3 for i, (parts, _) in enumerate(cuts)}
         times.write_text(json.dumps(recorded))
 
+    @tested_programs.long
     def test_plans_for_this_processor_take_measured_times(self):
         model = self.products()
         times, recorded = self.measured(model, 2)

@@ -135,6 +135,7 @@ class Search(unittest.TestCase):
         self.assertIn("unchanged", done.stdout)
         self.assertIn("no such rule", done.stderr)
 
+    @tested_programs.long
     def test_every_strategy_is_explained(self):
         for strategy in ("saturation", "backtracking", "combined"):
             file = self.folder / f"{strategy}.explanation"

@@ -183,6 +183,7 @@ class SharedPrograms(unittest.TestCase):
                        check=True)
         return directory
 
+    @tested_programs.long
     def test_two_programs_in_one_binary(self):
         if not shutil.which("ar"):
             self.skipTest("there is no ar")

@@ -76,6 +76,7 @@ class Targets(unittest.TestCase):
             self.assertEqual(done.stderr.count("\n"), 1)
         self.assertFalse((self.folder / "x.onnx").exists())
 
+    @tested_programs.long
     def test_each_operator_is_measured_once(self):
         self.need_compiler()
         model = self.write("three.onnx", "Relu", "Sigmoid", "Relu")
@@ -100,6 +101,7 @@ class Targets(unittest.TestCase):
         self.assertEqual(self.entries("other.sqlite"), targets)
         self.assertIn("measured elsewhere", self.profile("--list", database="other.sqlite").stdout)
 
+    @tested_programs.long
     def test_operators_that_have_no_kernel_are_named(self):
         self.need_compiler()
         model = self.write("strange.onnx", "Relu", "Strange")

@@ -10,7 +10,7 @@ namespace {
 
 int wanted_instances() {
   const char* given = std::getenv("LEMMA_GRADIENT_INSTANCES");
-  return given == nullptr ? 12 : std::atoi(given);
+  return given == nullptr ? 6 : std::atoi(given);
 }
 
 bool is_wanted(std::string_view name) {

@@ -132,6 +132,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(is_good, (self.work / "built" / "substitutions").exists())
             shutil.rmtree(self.work / "built", ignore_errors=True)
 
+    @tested_programs.long
     def test_times(self):
         """Without a place to keep times in nothing is measured, or it is told."""
         words = ["profile", "model.onnx", "--target", "rtask-cpu", "--seconds", "0.01", "--threads", "1"]

@@ -266,6 +266,7 @@ PUBLIC = {"K10_resize_sizes": 5, "K11_mask_added_twice": 3, "K1_plain_convs": 21
           "K6_pow_int64": 5, "K7_dynamic_batch_sizes": 1, "K8_string_input": 3, "K9_bn8_five_outputs": 3}
 
 
+@tested_programs.long
 class PublicCases(Kinds):
     def test_public_cases(self):
         if not SHARED.exists():
