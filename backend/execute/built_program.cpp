@@ -147,7 +147,7 @@ Result<fs::path> default_cache_folder() {
 
 Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder, double seconds_for_version) {
   ProgramBuilder builder;
-  builder.cache_folder_ = std::move(cache_folder) / "task_programs";
+  builder.cache_folder_ = cache_folder / "task_programs";
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cpp_compiler());
   LEMMA_ASSIGN_OR_RETURN(const std::string version,
                          version_text(compiler, "C++ compiler", "CXX", seconds_for_version));
@@ -161,7 +161,7 @@ Result<ProgramBuilder> ProgramBuilder::create(fs::path cache_folder, double seco
 Result<ProgramBuilder> ProgramBuilder::create_for_cuda(fs::path cache_folder,
                                                        const CudaOptions& options) {
   ProgramBuilder builder;
-  builder.cache_folder_ = std::move(cache_folder) / "cuda_programs";
+  builder.cache_folder_ = cache_folder / "cuda_programs";
   LEMMA_ASSIGN_OR_RETURN(const std::string compiler, cuda_compiler());
   LEMMA_ASSIGN_OR_RETURN(const std::string version, cuda_compiler_version());
   builder.identity_ = fmt::format("{}, {}", version, options.architecture);
