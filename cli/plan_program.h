@@ -60,5 +60,7 @@ void add_plan_export(CLI::App& plan_command, ExitCode& exit_code);
 void add_plan_report(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan run`: a program over many devices on random inputs, and whether it computes what one device computes.
 void add_plan_run(CLI::App& plan_command, ExitCode& exit_code);
+/// `lemma plan simulate`: when the devices of a plan compute and communicate.
+void add_plan_simulate(CLI::App& plan_command, ExitCode& exit_code);
 
 }  // namespace lemma

@@ -5,12 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/data_type.h"
 #include "made_operators/per_device.h"
-#include "plans/clusters/collectives.h"
 #include "plans/on_ranks/rank_program.h"
 #include "plans/on_ranks/traffic.h"
 #include "plans/planner/simulation.h"
+#include "plans/timetables/exchange_seconds.h"
 
 namespace lemma::plans {
 
@@ -64,27 +63,6 @@ std::string with_operands(const Graph& single, const Program& program, const Rel
   return parts.empty() ? op : fmt::format("{} of {}", op, fmt::join(parts, ", "));
 }
 
-/// The tensor that a collective counts by, as plans/clusters/collectives.h has it.
-double counted_bytes(const Exchange& exchange, double ranks) {
-  const double operand = tensor_bytes(exchange.operand_type);
-  const bool is_of_parts =
-      exchange.op == "AllGather" || exchange.op == "AllToAll" || exchange.op == "Permute";
-  return is_of_parts ? operand * ranks : operand;
-}
-
-double seconds_of(const Exchange& exchange, std::size_t ranks, const clusters::Axis& axis) {
-  using clusters::Collective;
-  static const std::map<std::string, Collective, std::less<>> kinds = {
-      {"AllReduce", Collective::all_reduce},         {"AllGather", Collective::all_gather},
-      {"ReduceScatter", Collective::reduce_scatter}, {"AllToAll", Collective::all_to_all},
-      {"Broadcast", Collective::broadcast},          {"Permute", Collective::permute}};
-  const auto kind = kinds.find(exchange.op);
-  if (kind == kinds.end()) return 0;
-  return clusters::best_algorithm(kind->second, counted_bytes(exchange, static_cast<double>(ranks)),
-                                  ranks, clusters::wire_of(axis))
-      .seconds;
-}
-
 /// The operators of a rank that read a value behind a step.
 std::string reading_of(const RankedProgram& program, std::size_t rank, ValueId value) {
   std::vector<std::string> readers;
@@ -103,14 +81,6 @@ std::string reading_of(const RankedProgram& program, std::size_t rank, ValueId v
 }
 
 }  // namespace
-
-double tensor_bytes(const TensorType& type) {
-  double bytes = static_cast<double>(byte_size(type.data_type));
-  const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
-  if (!sizes) return 0;
-  for (const std::int64_t size : *sizes) bytes *= static_cast<double>(size);
-  return bytes;
-}
 
 std::string described_operator(const Graph& graph, const Node& node) {
   if (node.kind == NodeKind::input) return fmt::format("input '{}'", graph.input_name(node));
@@ -144,7 +114,8 @@ Result<std::vector<ExchangeRow>> exchange_rows(const Graph& single, const Progra
                             share_of(relations, program, exchange.result),
                             fmt::join(readers_of(graph, exchange.result), ", "));
       row.bytes = static_cast<double>(collective_traffic(exchange, own.groups[axis], 0).bytes);
-      row.seconds = seconds_of(exchange, own.groups[axis].size(), mesh.axes[axis]);
+      row.seconds =
+          exchange_seconds(exchange, own.groups[axis].size(), clusters::wire_of(mesh.axes[axis]));
       rows.push_back(std::move(row));
     }
   return rows;
@@ -156,7 +127,7 @@ std::vector<ExchangeRow> exchange_rows(const RankedProgram& program,
   const Graph& graph = program.program.graph;
   std::vector<ExchangeRow> rows;
   for (const Transfer& transfer : program.transfers) {
-    const double bytes = tensor_bytes(graph.type(transfer.value));
+    const double bytes = bytes_of_tensor(graph.type(transfer.value));
     rows.push_back({fmt::format("rank {} to rank {}", transfer.from, transfer.to),
                     value_name(graph, transfer.value),
                     reading_of(program, transfer.to, transfer.value), bytes,

@@ -20,8 +20,6 @@ struct ExchangeRow {
   double seconds = 0;
 };
 
-/// Of a tensor of known sizes; 0 of others.
-double tensor_bytes(const TensorType& type);
 /// The name of a node's operator on one device, and of its result: "MatMul 'y'".
 std::string described_operator(const Graph& graph, const Node& node);
 

@@ -11,6 +11,8 @@
 #include "plans/on_ranks/rank_program.h"
 #include "plans/plan_page/exchange_rows.h"
 #include "plans/planner/simulation.h"
+#include "plans/timetables/exchange_seconds.h"
+#include "plans/timetables/task_graphs.h"
 #include "report/graph_svg.h"
 #include "report/table.h"
 #include "report/web_page.h"
@@ -120,7 +122,7 @@ double needed_bytes(const Program& program) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Node& node = graph.node(order[i]);
     for (std::uint32_t k = 0; k < node.output_count; ++k) {
-      const double bytes = tensor_bytes(graph.type(node.output(k))) / devices;
+      const double bytes = bytes_of_tensor(graph.type(node.output(k))) / devices;
       now += bytes;
       const auto use = last_use.find(node.output(k));
       if (node.kind == NodeKind::operation)
@@ -131,22 +133,6 @@ double needed_bytes(const Program& program) {
       now -= end->second;
   }
   return most;
-}
-
-/// The mesh of the cluster along whose axes there are as many devices.
-Result<clusters::Mesh> mesh_for(const Mesh& mesh, const clusters::Cluster& cluster) {
-  std::vector<std::string> others;
-  for (const clusters::Mesh& candidate : cluster.meshes) {
-    bool fits = candidate.axes.size() == mesh.rank();
-    for (std::size_t i = 0; fits && i < mesh.rank(); ++i)
-      fits = candidate.axes[i].size == static_cast<std::size_t>(mesh.axes[i].size);
-    if (fits) return candidate;
-    others.push_back(fmt::format("'{}'", candidate.name));
-  }
-  std::vector<std::string> sizes;
-  for (const MeshAxis& axis : mesh.axes) sizes.push_back(fmt::format("{}", axis.size));
-  return bad_input(fmt::format("the plan is for {} devices, and the cluster '{}' has the meshes {}",
-                               fmt::join(sizes, " x "), cluster.name, fmt::join(others, ", ")));
 }
 
 std::string lead_of(const std::string& devices, double seconds, const Graph& single,
@@ -160,7 +146,7 @@ std::string lead_of(const std::string& devices, double seconds, const Graph& sin
 
 Result<std::string> plan_page(const Graph& single, const Program& program,
                               const Verification& verification, const PlanPageRequest& request) {
-  LEMMA_ASSIGN_OR_RETURN(const clusters::Mesh mesh, mesh_for(program.mesh, *request.cluster));
+  LEMMA_ASSIGN_OR_RETURN(const clusters::Mesh mesh, matching_mesh(program.mesh, *request.cluster));
   Page page;
   LEMMA_ASSIGN_OR_RETURN(page.exchanges,
                          exchange_rows(single, program, verification.relations, mesh));
@@ -213,8 +199,9 @@ Result<std::string> plan_page(const Graph& single, const RankedProgram& program,
                      simulation.peak_bytes[rank]};
     for (const Transfer& transfer : program.transfers)
       if (transfer.from == rank)
-        device.communicating += paths.seconds(
-            transfer.from, transfer.to, tensor_bytes(program.program.graph.type(transfer.value)));
+        device.communicating +=
+            paths.seconds(transfer.from, transfer.to,
+                          bytes_of_tensor(program.program.graph.type(transfer.value)));
     page.devices.push_back(device);
   }
   page.lead = lead_of(fmt::format("{} devices with operators of their own", program.rank_count()),

@@ -40,6 +40,7 @@ SLOW = (
     "lemma optimize --target rtask-cpu",
     "lemma profile --target rtask-cpu",
     "scripts/task_programs",
+    "lemma plan make step.onnx",
     "build/release/bin/lemma audit --html pages",
     "checkers/lemma_check.py rules/substitutions",
     "build/release/bin/lemma-check rules/substitutions",
