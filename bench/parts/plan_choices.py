@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Choices of strategies beside published ones (docs/plans.md): the cases of Alpa's solver with their closed forms, nnScaler's
 problems of a few operators, ZeRO's sizes, and random problems as large as those of the contest on intra-operator
-parallelism (IOPDDL, 2025), of which only the form was taken.
+parallelism (IOPDDL, 2025), of which only the form was taken. --iopddl has the instances of the contest themselves, where somebody has fetched
+them (benchmarks/*.json or *.json.gz of google/iopddl).
 
 Alpa's cases are steps of training of layers without activations: batch x hidden, hidden x hidden weights. The expected costs are
 computed here from the published formulas. The gradient of the second weight of the n layers reads the result of the
@@ -9,6 +10,7 @@ first layer here; there it reads that of the last but one, which has the same si
 """
 
 import argparse
+import gzip
 import json
 import random
 import subprocess
@@ -195,12 +197,49 @@ def measure_random(options):
                outcome["bound"], outcome["method"], outcome["planning_seconds"]]
 
 
+# ---- IOPDDL ----------------------------------------------------------------------------------------------------------
+
+# The best cost of a team, by instance: misc/iopddl_final_results.csv of asplos-contest/2025.
+BEST = {"A": 6548641531, "B": 532843, "C": 84102445260, "D": 313613524736, "E": 338965335230, "F": 364364563561, "G": 217039,
+        "H": 527715404257, "I": 583706456444, "J": 1360981630371, "K": 2274276676, "L": 1970993742, "M": 49928460991,
+        "N": 202739586553, "O": 222880199765, "P": 662197407330, "Q": 526776842042, "R": 371899551572, "S": 1534613444,
+        "T": 682895254913, "U": 2569342178, "V": 1632051, "W": 904000028847754848168, "X": 280461191177, "Y": 621176568278}
+
+
+def contest_problem(file):
+    """An instance of the contest: strategies of nodes with cost and usage, intervals in which these count, and edges."""
+    text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    given = json.loads(text)["problem"]
+    nodes = given["nodes"]
+    return {"kind": "problem",
+            "nodes": [{"strategies": [list(pair) for pair in zip(costs, usages)], "begin": begin, "end": end}
+                      for (begin, end), costs, usages in zip(nodes["intervals"], nodes["costs"], nodes["usages"])],
+            "edges": [[*ends, costs] for ends, costs in zip(given["edges"]["nodes"], given["edges"]["costs"])],
+            "limit": given["usage_limit"]}
+
+
+def measure_contest(options):
+    files = sorted(file for pattern in ("*.json", "*.json.gz") for file in Path(options.iopddl).glob(pattern)) if options.iopddl else []
+    ratios = []
+    for file in files:
+        name = file.name.split(".")[0].rpartition("-")[2]
+        outcome = chosen(options.program, contest_problem(file))
+        best = BEST.get(name)
+        if best:
+            ratios.append(best / outcome["seconds"] if outcome["found"] else 0)
+        yield [f"IOPDDL {name}", outcome["seconds"] if outcome["found"] else None, best or outcome["bound"], outcome["method"],
+               outcome["planning_seconds"]]
+    if ratios:
+        yield ["IOPDDL: mean of best over own", sum(ratios) / len(ratios), 1, "", None]
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="bench/search plans", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "build" / "release" / "bench" / "bin" / "plan_problems"),
                         help="built by scripts/build release plan_problems")
     parser.add_argument("--nodes", type=int, nargs="*", default=[200, 1000, 10000, 60000], help="of the random problems")
+    parser.add_argument("--iopddl", metavar="FOLDER", help="with instances of the contest")
     parser.add_argument("--part", type=float, default=0.3, help="of the memory between the least and that of the fastest")
     results.add_option(parser)
     return parser.parse_args()
@@ -209,7 +248,7 @@ def arguments():
 def main():
     options, rows = arguments(), []
     try:
-        for measure in (measure_alpa, measure_nnscaler, measure_zero, measure_random):
+        for measure in (measure_alpa, measure_nnscaler, measure_zero, measure_random, measure_contest):
             for row in measure(options):
                 rows.append(row)
                 print(*(f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row), sep="; ", flush=True)
