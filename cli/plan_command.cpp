@@ -157,7 +157,7 @@ struct MakeArguments {
   std::string model, cluster, mesh, output, claims, memory_limit;
   std::vector<std::string> shapes, placements;
   std::uint64_t hosts = 0, microbatches = 0;
-  bool has_own_operators = false;
+  bool has_own_operators = false, compares = false;
 };
 
 Result<clusters::Mesh> mesh_of(const clusters::Cluster& cluster, const std::string& name) {
@@ -311,6 +311,8 @@ plans::Mesh mesh_of_axes(const clusters::Mesh& mesh) {
 struct MadePlan {
   plans::PlanChoice choice;
   std::string prediction;
+  double seconds = 0;
+  std::vector<plans::Planned::Other> others;
 };
 
 /// Inputs and weights are placed as asked, and the rest follows.
@@ -338,8 +340,21 @@ Result<MadePlan> chosen_plan(const Graph& graph, const plans::PlannerRequest& re
           : fmt::format("at most {:.1f}% above the best of the ways that were found",
                         100 * planned.outcome.gap()),
       cluster);
+  made.others = std::move(planned.others);
+  made.seconds = planned.computing + planned.communicating;
   made.choice = std::move(planned.choice);
   return made;
+}
+
+/// Other plans beside the one that was made.
+std::string others_text(const MadePlan& made) {
+  using Align = Table::Align;
+  Table table({"plan", "predicted", "of this one"}, {Align::left, Align::right, Align::right});
+  table.add({"this one", duration_text(made.seconds), "1.00"});
+  for (const plans::Planned::Other& other : made.others)
+    table.add({other.name, other.seconds ? duration_text(*other.seconds) : "none fits",
+               other.seconds ? fmt::format("{:.2f}", *other.seconds / made.seconds) : ""});
+  return table.text();
 }
 
 Result<ExitCode> make(const MakeArguments& arguments) {
@@ -347,6 +362,8 @@ Result<ExitCode> make(const MakeArguments& arguments) {
     return bad_input("--microbatches is for --own-operators");
   if (arguments.has_own_operators && !arguments.mesh.empty())
     return bad_input("--mesh is for plans in which all devices have parts of each operator");
+  if (arguments.compares && (arguments.has_own_operators || !arguments.placements.empty()))
+    return bad_input("--compare is for plans that are searched for on a mesh");
   FilePlan plan;
   read_model(plan, arguments.model);
   plan.writes(arguments.output, "-o");
@@ -374,6 +391,7 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   ProgressLine progress;
   progress(arguments.has_own_operators ? "placing operators" : "choosing a plan");
   if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs, progress);
+  request.compares = arguments.compares;
   request.on_progress = [&progress](std::size_t done, std::size_t all) {
     progress(fmt::format("ways of operators: {} of {}", done, all));
   };
@@ -393,6 +411,7 @@ Result<ExitCode> make(const MakeArguments& arguments) {
         write_file_atomically(arguments.claims, claims_text(verification.relations)));
   std::cout << placements_text(model.graph, planned.choice) << "\n";
   std::cout << printable(planned.prediction) << "\n";
+  if (arguments.compares) std::cout << "\n" << others_text(planned) << "\n";
   std::cout << printable(
                    fmt::format("the plan is proved to be the model, by {} claims; written to {}",
                                proved_claims(verification.relations), arguments.output))
@@ -432,6 +451,9 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
   command->add_flag("--own-operators", arguments->has_own_operators,
                     "each operator is on one device (stages of a pipeline, branches), instead of "
                     "a part of it on all of them");
+  command->add_flag("--compare", arguments->compares,
+                    "other plans beside it: all on each device, data parallelism, and what "
+                    "Metropolis and Hastings' search finds");
   command
       ->add_option("--microbatches", arguments->microbatches,
                    "with --own-operators: so many parts of the batch go one after the other")

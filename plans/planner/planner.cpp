@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include "costmodel/graph_cost.h"
+#include "plans/choice/metropolis.h"
 #include "plans/choice/placement.h"
 #include "plans/partition/strategies.h"
+#include "plans/spread/spread.h"
 
 namespace lemma::plans {
 
@@ -74,6 +76,7 @@ class Planner {
           "no plan needs at most {} bytes on a device{}", request_.memory_limit.value_or(0),
           planned.outcome.is_impossible ? "" : ", as far as was searched"));
     enter(planned);
+    if (request_.compares) compare(planned);
     return planned;
   }
 
@@ -290,6 +293,68 @@ class Planner {
           edge.seconds[chosen[edge.from] * candidates_[edge.to].ways.size() + chosen[edge.to]];
     planned.on_one_device = cost_of(graph_, *request_.costs).seconds;
     planned.claims = strategies_.claims();
+  }
+
+  /// Only strategies that have something, by node of the problem.
+  template <typename Predicate>
+  choice::Outcome chosen_among(Predicate is_wanted) const {
+    choice::Problem problem = problem_;
+    for (std::size_t i = 0; i < problem.nodes.size(); ++i)
+      for (std::size_t way = 0; way < problem.nodes[i].strategies.size(); ++way)
+        if (!is_wanted(i, way)) problem.nodes[i].strategies[way].seconds = infinity;
+    return choice::choose(problem);
+  }
+
+  /// Inputs that are as long as the first one along axis 0 are cut there by all axes of the mesh, and all else follows.
+  Result<PlanChoice> data_parallel() const {
+    std::map<std::string, Placement, std::less<>> asked;
+    const std::vector<NodeId>& inputs = graph_.inputs();
+    if (inputs.empty()) return bad_input("the model has no inputs");
+    const auto samples = [&](NodeId id) -> std::int64_t {
+      const TensorType& type = graph_.type(graph_.node(id).output());
+      return type.rank() == 0 ? 0 : constant_sizes(*type.shape)->front();
+    };
+    for (const NodeId id : inputs)
+      if (samples(id) == samples(inputs.front()))
+        asked[std::string(graph_.input_name(graph_.node(id)))] =
+            Placement(mesh_.rank(), {Sharing::parted, 0});
+    return spread(graph_, mesh_, asked);
+  }
+
+  /// The choice that a plan is, with the best placements of outputs.
+  choice::Outcome priced_plan(const PlanChoice& plan) const {
+    const Placement replicated_everywhere(mesh_.rank());
+    return chosen_among([&](std::size_t node, std::size_t way) {
+      if (node >= ids_.size()) return true;
+      const NodePlacements& own = candidates_[node].ways[way];
+      if (graph_.node(ids_[node]).kind == NodeKind::operation) {
+        const auto planned = plan.nodes.find(ids_[node]);
+        return planned != plan.nodes.end()
+                   ? own.reads == planned->second.reads && own.gives == planned->second.gives
+                   : std::all_of(own.gives.begin(), own.gives.end(), [&](const Placement& each) {
+                       return each == replicated_everywhere;
+                     });
+      }
+      const auto planned = plan.sources.find(graph_.node(ids_[node]).output());
+      return own.gives[0] ==
+             (planned == plan.sources.end() ? replicated_everywhere : planned->second);
+    });
+  }
+
+  void compare(Planned& planned) const {
+    const auto seconds = [](const choice::Outcome& outcome) {
+      return outcome.is_found() && outcome.seconds < infinity ? std::optional(outcome.seconds)
+                                                              : std::nullopt;
+    };
+    const choice::Outcome replicated = priced_plan({mesh_, {}, {}, {}});
+    planned.others.push_back({"everything on every device", seconds(replicated)});
+    const auto plan = data_parallel();
+    const choice::Outcome data = plan ? priced_plan(*plan) : choice::Outcome{};
+    planned.others.push_back({"data parallelism", seconds(data)});
+    const choice::Outcome& start = seconds(data) ? data : replicated;
+    planned.others.push_back({"Metropolis, from data parallelism", std::nullopt});
+    if (seconds(start))
+      planned.others.back().seconds = choice::metropolis(problem_, start.choice).seconds;
   }
 
   const Graph& graph_;

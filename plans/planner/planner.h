@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "costmodel/operator_costs.h"
 #include "plans/choice/choose.h"
@@ -16,6 +18,8 @@ struct PlannerRequest {
   clusters::Mesh mesh;
   const OperatorCosts* costs = nullptr;  // of one device
   std::optional<choice::Bytes> memory_limit;
+  /// Other plans are looked for as well, for comparison (Planned::others).
+  bool compares = false;
   /// Is told for how many of the graph's operators the ways are found; none: nobody is.
   std::function<void(std::size_t done, std::size_t all)> on_progress = {};
 };
@@ -26,6 +30,11 @@ struct Planned {
   double computing = 0, communicating = 0;  // seconds of the choice
   double on_one_device = 0;                 // seconds of the graph on one device
   std::vector<std::string> claims;          // that the ways are proved by, as rules
+  struct Other {
+    std::string name;
+    std::optional<double> seconds;  // none: no such plan is allowed
+  };
+  std::vector<Other> others;
 };
 
 /// The graph has known sizes and no opaque nodes. An error of kind `bad_input` if no plan fits into the memory.

@@ -3,6 +3,7 @@
 are made are proved, read back and run."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -206,6 +207,16 @@ class Run(Case):
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("no plan needs at most 1024 bytes", done.stderr)
         self.assertFalse((self.folder / "plan.json").exists())
+
+    def test_other_plans_stand_beside_it(self):
+        model, = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])
+        said = self.plan("make", model, "--cluster", "local-2", "--compare", "-o", self.folder / "plan.json")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        rows = re.findall(r"^(this one|everything on every device|data parallelism|Metropolis, from data parallelism) .* ([\d.]+)$",
+                          said.stdout, re.MULTILINE)
+        self.assertEqual(len(rows), 4, said.stdout)
+        self.assertGreaterEqual(min(float(ratio) for _, ratio in rows), 1.0)
+        self.assertLessEqual(float(rows[3][1]), float(rows[2][1]))
 
     def test_changed_plans_are_checked(self):
         single = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])[0]
