@@ -178,8 +178,13 @@ Result<void> check_examples(const OperatorRecord& record) {
   return check_instance(record, *found);
 }
 
+std::vector<fs::path>& loaded_files() {
+  static std::vector<fs::path> files;
+  return files;
+}
+
 /// For the programs that this one starts.
-void tell_children(const std::set<fs::path>& files) {
+void tell_children(const std::vector<fs::path>& files) {
   std::vector<std::string> words;
   for (const fs::path& file : files) words.push_back(file.string());
   setenv(operator_libraries_variable, fmt::format("{}", fmt::join(words, ":")).c_str(), 1);
@@ -198,6 +203,8 @@ Result<void> check_meaning(const OperatorRecord& record) {
   checked.error().kind = ErrorKind::bad_input;
   return with_context(fmt::format("operator '{}'", record.name), std::move(checked.error()));
 }
+
+std::vector<fs::path> loaded_operator_libraries() { return loaded_files(); }
 
 std::vector<fs::path> operator_libraries_of(const std::vector<std::string>& words) {
   std::vector<fs::path> result;
@@ -225,7 +232,8 @@ Result<void> load_operator_libraries(const std::vector<fs::path>& named) {
     for (const OperatorRecord& record : records)
       if (auto checked = check_meaning(record); !checked)
         return with_context(file, std::move(checked.error()));
-  tell_children(files);
+  loaded_files().assign(files.begin(), files.end());
+  tell_children(loaded_files());
   return {};
 }
 

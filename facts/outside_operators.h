@@ -24,6 +24,9 @@ inline constexpr std::string_view operator_libraries_option = "--operators";
 /// for its kind or version.
 Result<void> load_operator_libraries(const std::vector<std::filesystem::path>& files);
 
+/// The files that were loaded, sorted.
+std::vector<std::filesystem::path> loaded_operator_libraries();
+
 /// The values of --operators among the words of a command line.
 std::vector<std::filesystem::path> operator_libraries_of(const std::vector<std::string>& words);
 

@@ -2,6 +2,8 @@
 
 #include "facts/outside_operators.h"
 
+#include "ir/operator_registration.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -48,9 +50,20 @@ Definition both(const Instance& in) {
   return std::move(d).finish();
 }
 
-constexpr OperatorRecord record_with(DefineFunction define, InferFunction infer = same) {
-  return {.name = "Tested", .summary = "x", .infer = infer, .define = define};
+constexpr std::array tested_examples = {OperatorExample{.operands = "f32[N, 2]"}};
+constexpr OperatorRecord record_with(DefineFunction define) {
+  return {.name = "Tested",
+          .summary = "x",
+          .infer = same,
+          .define = define,
+          .examples = tested_examples};
 }
+
+/// Without examples: one is looked for among those of the table, which has both.
+constexpr std::array in_the_table = {
+    OperatorRecord{.name = "Copied", .summary = "x", .infer = same, .define = copy_of<0>},
+    OperatorRecord{.name = "Never", .summary = "x", .infer = never, .define = copy_of<0>}};
+const bool are_registered = register_operators(in_the_table, "this test").has_value();
 
 std::string refusal(const OperatorRecord& record) {
   const auto checked = check_meaning(record);
@@ -60,16 +73,24 @@ std::string refusal(const OperatorRecord& record) {
 TEST(CheckMeaning, DefinitionsThatDoNotFit) {
   EXPECT_EQ(refusal(record_with(copy_of<0>)), "");
   EXPECT_EQ(refusal(record_with(copy_of<1>)),
-            "operator 'Tested': the definition reads operand 1, which there is not");
-  EXPECT_EQ(refusal(record_with(first)),
-            "operator 'Tested': the definition reads operand 0 with 0 indices, and it has 2 axes");
+            "operator 'Tested': example 1: the definition reads operand 1, which there is not");
+  EXPECT_EQ(
+      refusal(record_with(first)),
+      "operator 'Tested': example 1: the definition reads operand 0 with 0 indices, and it has 2 "
+      "axes");
   EXPECT_EQ(refusal(record_with(both)),
-            "operator 'Tested': the definition has 2 outputs, and the shape rule 1");
+            "operator 'Tested': example 1: the definition has 2 outputs, and the shape rule 1");
+  const std::string other_axes = refusal(record_with(whole));
   EXPECT_TRUE(
-      refusal(record_with(whole)).starts_with("operator 'Tested': output 0 is f32[] by the"))
-      << refusal(record_with(whole));
-  EXPECT_EQ(refusal(record_with(copy_of<0>, never)),
-            "operator 'Tested': its shape rule accepts none of the usual applications: it needs "
+      other_axes.starts_with("operator 'Tested': example 1: output 0 is f32[] by the definition"))
+      << other_axes;
+}
+
+TEST(CheckMeaning, WithoutExamples) {
+  ASSERT_TRUE(are_registered);
+  EXPECT_EQ(refusal(in_the_table[0]), "");
+  EXPECT_EQ(refusal(in_the_table[1]),
+            "operator 'Never': its shape rule accepts none of the usual applications: it needs "
             "examples");
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "ir/definition.h"
+#include "ir/graph.h"
 
 namespace lemma {
 namespace {
