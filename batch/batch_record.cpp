@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
+#include "facts/outside_operators.h"
 #include "frontend_onnx/content_digest.h"
 #include "outputs/output_target.h"
 #include "targets/target.h"
@@ -146,9 +147,13 @@ BatchRecord::Conditions BatchRecord::conditions_of(const OptimizeRequest& reques
   std::string device = digest_of_file(request.device_file);
   if (!request.options.costs.shipped.empty())
     device = sha256(device + digest_of_file(request.options.costs.shipped.string()));
+  // What the program is with the operators that it has loaded.
+  std::string whole_program = digests_.at("/proc/self/exe");
+  for (const fs::path& library : loaded_operator_libraries())
+    whole_program = sha256(whole_program + digest_of_file(library.string()));
   return {{"the device differs", std::move(device)},
           {"the options differ", sha256(to_json(options))},
-          {"the program is another one", program->second},
+          {"the program is another one", std::move(whole_program)},
           {"the rules have changed", std::move(rules)}};
 }
 

@@ -2,12 +2,12 @@
 """A second checker of certificates (docs/certificates.md), which shares no code with the first.
 
     checkers/lemma_check.py [--axioms DIR] [--operators FILE] [--rules DIR] [--no-axiom-records]
-                           [--jobs N] FILE...
+                           [--jobs N] [--meanings FILE.py] FILE...
 
 It was written from docs/certificates.md, docs/semantics.md, docs/operators.md and the description of
 the language of rules alone. It reads axioms and certificates with its own parser, computes with its
 own polynomials, and has its own shape rules for the operators that it knows; what it does not know is
-refused. Only the standard library is used. Exit codes: 0 all certificates hold, 4 one does not, 2 bad
+refused, unless --meanings gives a shape rule of it (docs/outside_operators.md). Only the standard library is used. Exit codes: 0 all certificates hold, 4 one does not, 2 bad
 usage or unreadable axioms.
 """
 
@@ -18,7 +18,9 @@ import pathlib
 import re
 import sys
 
+import outside_operators
 from second_checker.certificates import certificates_of, check_certificate, CLASSES
+from second_checker.operators import OPERATORS
 from second_checker.records import axioms_with_records
 from second_checker.rules import parse_rules, Rule, rule_blocks
 from second_checker.sizes import demand, Refused
@@ -127,6 +129,8 @@ def main():
     parser.add_argument("certificates", nargs="+", help="files of any number of certificates, or folders of *.certificates")
     parser.add_argument("--axioms", default=root / "rules" / "axioms")
     parser.add_argument("--operators", default=root / "docs" / "operators.md")
+    parser.add_argument("--meanings", action="append", default=[], metavar="FILE.py",
+                        help="shape rules of operators from outside (may be repeated)")
     parser.add_argument("--rules", help="also demand a certificate for each rule of *.rules there")
     parser.add_argument("--no-axiom-records", action="store_true",
                         help="do not ask for records of index proofs beside the folder of axioms")
@@ -134,6 +138,7 @@ def main():
                         help="processes (default: one a core, 4 at most)")
     arguments = parser.parse_args()
     try:
+        outside_operators.add_meanings(arguments.meanings, "shape_rules", OPERATORS)
         axioms = read_axioms(arguments.axioms)
         files = list(packs_of(arguments.certificates))
         demand(files, "no certificates")
@@ -147,7 +152,7 @@ def main():
                    axioms_with_records(arguments.axioms, texts))
         certificates = list(read_certificates(files))
         wanted = read_rules(arguments.rules, "*.rules") if arguments.rules else {}
-    except (OSError, Refused) as problem:
+    except (OSError, Refused, outside_operators.Refused) as problem:
         print(f"lemma_check.py: {problem}", file=sys.stderr)
         return 2
     proved, cases, steps, failed = {}, 0, 0, 0

@@ -13,10 +13,12 @@
 #include "cli/error_line.h"
 #include "cli/foreign_options.h"
 #include "cli/former_names.h"
+#include "cli/operators_option.h"
 #include "cli/rank_job.h"
 #include "cli/shell.h"
 #include "cli/version_text.h"
 #include "engines/shipped_targets.h"
+#include "facts/outside_operators.h"
 #include "rule_language/operator_digests.h"
 #include "rule_language/operator_meaning.h"
 #include "system/program.h"
@@ -104,6 +106,7 @@ int run(int argument_count, char** arguments) {
   lemma::add_audit_command(application, exit_code);
   lemma::add_completion_command(application, exit_code);
   lemma::add_manual_command(application, exit_code);
+  lemma::add_operators_option(application);
   const std::vector<std::string> words = lemma::with_present_names(
       lemma::with_help_as_option({arguments + 1, arguments + std::max(argument_count, 1)}));
   const std::vector<std::string> asked(words.begin(), words.end() - (words.empty() ? 0 : 1));
@@ -138,6 +141,11 @@ int main(int argument_count, char** arguments) {
   lemma::prepare_for_faults();
   lemma::end_with_parent();
   try {
+    // Before any operator is asked for.
+    const std::vector<std::string> words(arguments + 1, arguments + std::max(argument_count, 1));
+    if (const auto loaded = lemma::load_operator_libraries(lemma::operator_libraries_of(words));
+        !loaded)
+      return static_cast<int>(lemma::report_error(loaded.error()));
     lemma::take_meaning_digests(lemma::operator_digests());
     lemma::add_shipped_targets();
     lemma::verifier::index::set_solver_program(

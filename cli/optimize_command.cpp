@@ -9,6 +9,7 @@
 #include "cli/number_check.h"
 #include "cli/target_options.h"
 #include "frontend_onnx/copy.h"
+#include "operators/runtime_names.h"
 #include "programs/shape_option.h"
 #include "report/html_report.h"
 #include "report/optimize_report.h"
@@ -97,9 +98,15 @@ void add_optimize_command(CLI::App& application, ExitCode& exit_code) {
       "go on with runs that were ended: what they wrote to --out-dir is left as it is where the "
       "model, the rules, the options, the device, the program and the written file are the same");
   add_target_options(*command, arguments->target);
-  command->add_flag("--runtime-operators", arguments->runtime_operators,
-                    "the written model may have operators of ONNX Runtime's own (domain "
-                    "com.microsoft); other runtimes will not read it");
+  auto* own = command->add_flag_callback(
+      "--runtime-operators",
+      [arguments] { arguments->runtime = std::string(operators::onnx_runtime); },
+      "the written model may have operators of ONNX Runtime's own (domain com.microsoft); other "
+      "runtimes will not read it");
+  command
+      ->add_option("--runtime", arguments->runtime,
+                   "the same for the operators of a runtime that a library of --operators names")
+      ->excludes(own);
   command
       ->add_option("--replay", arguments->replay,
                    "repeat the measured choices of a JSON report of the same models and options, "

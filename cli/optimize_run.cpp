@@ -9,6 +9,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "batch/batch_record.h"
 #include "batch/child_process.h"
@@ -20,7 +21,8 @@
 #include "cli/standard_streams.h"
 #include "cli/target_options.h"
 #include "frontend_onnx/copy.h"
-#include "operators/runtime_names.h"
+#include "ir/operator.h"
+#include "ir/runtime_layout.h"
 #include "outputs/files.h"
 #include "outputs/scratch.h"
 #include "programs/shape_option.h"
@@ -42,18 +44,29 @@ OptimizeOptions options_of(const OptimizeArguments& arguments) {
   options.searches = arguments.strategy != "none";
   if (options.searches) options.search.strategy = *strategy_named(arguments.strategy);
   options.rules.rounding_class = *rounding_class_named(arguments.rounding_class);
-  if (arguments.runtime_operators) {
-    options.search.runtime = operators::onnx_runtime;
-    options.writing.runtime_operators = operators::onnx_runtime;
+  if (!arguments.runtime.empty()) {
+    options.search.runtime = arguments.runtime;
+    options.writing.runtime_operators = arguments.runtime;
   }
   take_target(arguments.target, options);
   return options;
+}
+
+/// An error if no operator is of this runtime.
+Result<void> check_runtime(const std::string& runtime) {
+  std::set<std::string_view> known;
+  for (const OperatorRecord& op : all_operators())
+    if (!op.runtime.empty() && !is_of_layout(op)) known.insert(op.runtime);
+  if (runtime.empty() || known.contains(runtime)) return {};
+  return bad_input(fmt::format("--runtime: no operator is of '{}'; there are operators of {}",
+                               runtime, fmt::join(known, ", ")));
 }
 
 /// Where each model goes.
 Result<std::vector<OptimizeRequest>> plan(const OptimizeArguments& arguments) {
   if (arguments.output.empty() == arguments.output_directory.empty())
     return bad_input("give either -o FILE or --out-dir DIR");
+  LEMMA_RETURN_IF_ERROR(check_runtime(arguments.runtime));
   if (arguments.resumes && arguments.output_directory.empty())
     return bad_input("--resume is for --out-dir");
   if (!arguments.output.empty() && arguments.models.size() > 1)

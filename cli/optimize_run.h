@@ -22,7 +22,7 @@ struct OptimizeArguments {
   std::vector<std::string> given;  // the options, without the models
   TargetArguments target;
   std::string replay;
-  bool runtime_operators = false;
+  std::string runtime;  // whose own operators may be made; empty: nobody's
   int jobs = 1;
   bool json = false;
   bool resumes = false;

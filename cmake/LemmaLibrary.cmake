@@ -105,3 +105,26 @@ function(lemma_add_program)
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   lemma_install_program(${arg_NAME})
 endfunction()
+
+# lemma_loads_operators(TARGET): libraries of operators find Lemma's functions in the program (docs/outside_operators.md).
+function(lemma_loads_operators target)
+  foreach(names IN ITEMS _ZN5lemma* _ZNK5lemma*)
+    target_link_options(${target} PRIVATE "LINKER:--export-dynamic-symbol=${names}")
+  endforeach()
+endfunction()
+
+# lemma_add_operator_library(TARGET SOURCES...): a library of operators as other projects make them with the installed
+# package (LemmaConfig.cmake.in), for tests.
+function(lemma_add_operator_library target)
+  foreach(folder IN ITEMS base ir operators)
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}" "${PROJECT_BINARY_DIR}/include/lemma/${folder}" SYMBOLIC)
+  endforeach()
+  add_library(${target} MODULE ${ARGN})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/include" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE
+    absl::flat_hash_map absl::hash absl::inlined_vector absl::span fmt::fmt tl::expected lemma_compile_options)
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" UNITY_BUILD OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/lib")
+endfunction()

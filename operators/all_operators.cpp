@@ -1,4 +1,5 @@
-// The table of all operator records (declared in ir/operator.h): the families, joined and sorted by name.
+// The table of all operator records (declared in ir/operator.h): the families and what was registered from outside, joined
+// and sorted by name.
 
 #include <algorithm>
 #include <stdexcept>
@@ -6,10 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "ir/operator_registration.h"
 #include "operators/families.h"
 
 namespace lemma {
 namespace {
+
+void sort_by_name(std::vector<OperatorRecord>& table) {
+  std::sort(table.begin(), table.end(),
+            [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; });
+}
 
 std::vector<OperatorRecord> join_families() {
   std::vector<OperatorRecord> table;
@@ -53,18 +60,30 @@ std::vector<OperatorRecord> join_families() {
                             operators::signal(),
                             operators::devices()})
     table.insert(table.end(), family.begin(), family.end());
-  auto by_name = [](const OperatorRecord& a, const OperatorRecord& b) { return a.name < b.name; };
-  std::sort(table.begin(), table.end(), by_name);
+  sort_by_name(table);
   for (std::size_t i = 1; i < table.size(); ++i)
     if (table[i - 1].name == table[i].name)
       throw std::logic_error(fmt::format("two operator records are named '{}'", table[i].name));
   return table;
 }
 
+/// Registration has seen to it that no name is there twice.
+std::vector<OperatorRecord> with_registered() {
+  std::vector<OperatorRecord> table = take_registered_operators();
+  table.insert(table.end(), own_operators().begin(), own_operators().end());
+  sort_by_name(table);
+  return table;
+}
+
 }  // namespace
 
-std::span<const OperatorRecord> all_operators() {
+std::span<const OperatorRecord> own_operators() {
   static const std::vector<OperatorRecord> table = join_families();
+  return table;
+}
+
+std::span<const OperatorRecord> all_operators() {
+  static const std::vector<OperatorRecord> table = with_registered();
   return table;
 }
 

@@ -16,6 +16,7 @@
 #include "facts/operator_instances.h"
 #include "ir/derived_operator.h"
 #include "ir/graph.h"
+#include "ir/operator_registration.h"
 
 namespace lemma {
 namespace {
@@ -357,8 +358,10 @@ const std::string& meaning_digest(OperatorId op) {
 }
 
 bool take_meaning_digests(std::span<const std::string_view> digests) {
-  if (digests.size() != all_operators().size()) return false;
-  for (std::size_t i = 0; i < digests.size(); ++i) digests_of_operators().take(i, digests[i]);
+  if (digests.size() != own_operators().size()) return false;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < all_operators().size(); ++i)
+    if (origin_of(all_operators()[i].name).empty()) digests_of_operators().take(i, digests[next++]);
   return true;
 }
 

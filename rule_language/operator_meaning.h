@@ -27,8 +27,9 @@ namespace lemma {
 
 /// Computed once in a process, when it is asked for; from any thread. Empty: nothing of its meaning is covered.
 const std::string& meaning_digest(OperatorId op);
-/// Gives the digests of all operators by position, as the build computed them from the operators that the program
-/// is linked with. Before the first question. False if it is another number of operators: they are not taken then.
+/// Gives the digests of Lemma's own operators in the order of their names, as the build computed them from the operators that
+/// the program is linked with. Before the first question. False if it is another number of operators: they are not taken
+/// then. Those of operators from outside are computed when they are asked for.
 bool take_meaning_digests(std::span<const std::string_view> digests);
 /// The digest of the meaning of a record that need not be in the table; computed each time.
 std::string meaning_digest(const OperatorRecord& record);

@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "facts/operator_section.h"
+#include "ir/operator_registration.h"
 #include "outputs/files.h"
 #include "outputs/folder_update.h"
+#include "rule_language/operator_meaning.h"
 #include "verifier/rule_files.h"
 
 namespace lemma::verifier {
@@ -49,6 +52,37 @@ Result<void> write_packs(const fs::path& folder, const RuleProofTable& rules, Ch
     if (!kept.contains(pack)) fs::remove(pack, error);
   if (!error) return {};
   return bad_input(fmt::format("cannot tidy '{}': {}", folder.string(), error.message()));
+}
+
+constexpr std::string_view outside_heading = "# Operators from outside\n";
+
+/// The sections of the operators from outside in the file operators.md beside the rules, which the second checker reads. A file
+/// of another one's stays, and so does one where there are no such operators.
+Result<void> write_outside_sections(const fs::path& directory) {
+  if (all_operators().size() == own_operators().size()) return {};
+  std::map<std::string, OperatorId, std::less<>> outside;
+  for (const auto& [folder, extension] :
+       {std::pair("axioms", ".axioms"), {"substitutions", ".rules"}}) {
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules,
+                           read_substitutions(directory / folder, extension));
+    for (const Substitution& rule : rules)
+      for (const RuleTerm& term : rule.terms)
+        if (!term.is_input && !origin_of(record(term.op).name).empty())
+          outside.emplace(record(term.op).name, term.op);
+  }
+  const fs::path file = directory / "operators.md";
+  std::error_code error;
+  if (outside.empty()) return {};
+  if (fs::exists(file, error)) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string before, read_text_file(file));
+    if (!before.starts_with(outside_heading)) return {};
+  }
+  std::string text = fmt::format(
+      "{}\nWritten by `lemma rules verify --write` from the records of a library "
+      "(docs/outside_operators.md).\n",
+      outside_heading);
+  for (const auto& [name, op] : outside) text += "\n" + operator_section(op, meaning_digest(op));
+  return write_file_atomically(file, text);
 }
 
 /// The records in the order of the rules in the files.
@@ -113,7 +147,10 @@ Result<void> write_proofs(const fs::path& directory, const DatabaseVerification&
   for (const VerifiedRule& rule : verification.rules)
     if (const auto* proved = std::get_if<Proved>(&rule.verdict()))
       rules[rule.name] = {rule.record, proved->certificate, reason_for_one(rule.proofs)};
-  return write_proofs(directory, rules, verification.axiom_records());
+  LEMMA_ASSIGN_OR_RETURN(FolderUpdate update, FolderUpdate::begin(directory));
+  LEMMA_RETURN_IF_ERROR(write_proofs_into(update.copy(), rules, verification.axiom_records()));
+  LEMMA_RETURN_IF_ERROR(write_outside_sections(update.copy()));
+  return update.publish();
 }
 
 namespace {

@@ -38,6 +38,8 @@ class SimplifyOptions(TypedDict, total=False):
     """Version of the standard operators that the result is written for."""
     fix_defaults: bool
     """True: inputs with a default value become constants."""
+    operators: Sequence[Path] | None
+    """Libraries of operators from outside."""
 
 
 class OptimizeOptions(SimplifyOptions, total=False):
@@ -82,6 +84,8 @@ class OptimizeOptions(SimplifyOptions, total=False):
     """True: images may be put beside each other, and the like: the rules with the role `partial`."""
     runtime_operators: bool
     """True: the result may have operators of ONNX Runtime's own."""
+    runtime: str | None
+    """The same for the runtime of a library of operators."""
     samples: int | None
     """Random inputs on which the result is compared."""
     relative_tolerance: float | None
@@ -111,6 +115,7 @@ SIMPLIFY_OPTIONS: dict[str, tuple[str, str]] = {
     "max_growth": ("--max-growth", ""),
     "target_opset": ("--target-opset", ""),
     "fix_defaults": ("--fix-defaults", ""),
+    "operators": ("--operators", "+"),
 }
 OPTIMIZE_OPTIONS: dict[str, tuple[str, str]] = {
     **SIMPLIFY_OPTIONS,
@@ -133,6 +138,7 @@ OPTIMIZE_OPTIONS: dict[str, tuple[str, str]] = {
     "target_values": ("--target-values", ","),
     "partial_rules": ("--partial-rules", ""),
     "runtime_operators": ("--runtime-operators", ""),
+    "runtime": ("--runtime", ""),
     "samples": ("--samples", ""),
     "relative_tolerance": ("--rtol", ""),
     "absolute_tolerance": ("--atol", ""),

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OPTIONS = ["-std=c++20", "-fsyntax-only", "-O0", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT), "-x", "c++", "-"]
+OPTIONS = ["-std=c++20", "-fsyntax-only", "-O0", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT),
+           '-DLEMMA_VERSION="0"', "-x", "c++", "-"]
 
 
 def folders():

@@ -53,6 +53,17 @@ def check_no_path_of_the_checkout(prefix):
         require(str(ROOT) not in path.read_text(), f"{path.name} names a path of the checkout")
 
 
+def check_operators_from_outside(arguments, prefix, scratch):
+    """The example builds with the package, and the installed program proves its rules."""
+    source, build = ROOT / "examples" / "custom_operator", scratch / "operators"
+    run(arguments.cmake, "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={arguments.compiler}", f"-DCMAKE_CXX_FLAGS={arguments.compiler_flags}")
+    run(arguments.cmake, "--build", build)
+    rules = shutil.copytree(source / "rules", scratch / "operator_rules")
+    said = run(prefix / "bin" / "lemma", "rules", "verify", "--rules", rules, "--operators", build / "example_operators.so")
+    require("2 rules: 2 proved, 2 of them twice" in said, f"of the rules of the example the program says '{said}'")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cmake", required=True)
@@ -73,6 +84,7 @@ def main():
         said = run(prefix / "bin" / "lemma", "--version").splitlines()[0]
         require(said == f"lemma {arguments.version}", f"the installed program says '{said}'")
 
+        check_operators_from_outside(arguments, prefix, scratch)
         rules = prefix / "share" / "lemma" / "rules"
         said = run(prefix / "bin" / "lemma-check", "--rules", rules / "substitutions",
                    rules / "substitutions")

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "facts/outside_operators.h"
 #include "rule_language/operator_digests.h"
 #include "rule_language/operator_meaning.h"
 #include "rule_language/rule_database.h"
@@ -30,7 +31,8 @@ struct Axioms {
 enum Code { done = 0, internal_fault = 1, bad_usage = 2, check_failed = 4 };
 constexpr std::string_view usage =
     "usage: lemma-check [--axioms DIR] [--no-axiom-records] [--rules DIR] [--given PROMISE]...\n"
-    "                   [--accept-unchecked] CERTIFICATE... [EXPLANATION...]\n"
+    "                   [--accept-unchecked] [--operators LIBRARY]... CERTIFICATE... "
+    "[EXPLANATION...]\n"
     "A file has any number of certificates; a folder stands for the files *.certificates in it.\n"
     "Explanations are files *.explanation.\n"
     "  --axioms DIR  default: the folder `axioms` next to that of the first file of certificates\n"
@@ -41,7 +43,10 @@ constexpr std::string_view usage =
     "  --given 'NAME: FACTS'  what explanations may take for granted of an input of the model, as\n"
     "                in --given 'x: defined finite [0, 1]'; what they use of it is named\n"
     "  --accept-unchecked  facts of constants whose bytes an explanation does not contain are\n"
-    "                named and believed. By default the exit code is 4 then\n";
+    "                named and believed. By default the exit code is 4 then\n"
+    "  --operators LIBRARY  a library of operators from outside that certificates are about; "
+    "those\n"
+    "                of $LEMMA_OPERATORS are loaded as well\n";
 
 struct Arguments {
   files::path axioms, rules;
@@ -56,6 +61,8 @@ Result<Arguments> parse(const std::vector<std::string>& words) {
     if (i + 1 < words.size() && (words[i] == "--axioms" || words[i] == "--rules")) {
       (words[i] == "--axioms" ? result.axioms : result.rules) = words[i + 1];
       ++i;
+    } else if (i + 1 < words.size() && words[i] == operator_libraries_option) {
+      ++i;  // loaded already
     } else if (i + 1 < words.size() && words[i] == "--given") {
       LEMMA_RETURN_IF_ERROR(checker::add_promise(words[++i], result.premises));
     } else if (words[i] == "--accept-unchecked") {
@@ -213,10 +220,11 @@ Result<Code> run(const std::vector<std::string>& words) {
 
 int main(int argument_count, char** arguments) {
   try {
-    take_meaning_digests(operator_digests());
     const std::vector<std::string> words(arguments + 1, arguments + argument_count);
     if (words == std::vector<std::string>{"--help"}) return std::cout << usage, done;
-    const auto code = run(words);
+    const auto loaded = load_operator_libraries(operator_libraries_of(words));
+    take_meaning_digests(operator_digests());
+    const auto code = loaded ? run(words) : tl::unexpected<Error>(loaded.error());
     if (code) return *code;
     std::cerr << "lemma-check: " << code.error().message << " (lemma-check --help)\n";
     return bad_usage;
