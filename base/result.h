@@ -21,8 +21,16 @@ struct Error {
   std::string message;
 };
 
+/// A value, or an Error. The compiler warns where one is ignored.
 template <typename T>
-using Result = tl::expected<T, Error>;
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+  using Expected = tl::expected<T, Error>;
+
+ public:
+  using Expected::Expected;
+  using Expected::operator=;
+  Result(Expected other) : Expected(std::move(other)) {}  // NOLINT(google-explicit-constructor)
+};
 
 inline tl::unexpected<Error> fail(ErrorKind kind, std::string message) {
   return tl::unexpected<Error>(Error{kind, std::move(message)});
