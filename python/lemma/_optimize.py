@@ -13,6 +13,7 @@ from ._cancel import CancelEvent
 from ._errors import Error, InputError, error_of
 from ._models import Message, Model, as_file, private_folder, read_as
 from ._options import OPTIMIZE_OPTIONS, SIMPLIFY_OPTIONS, OptimizeOptions, SimplifyOptions, words_of
+from ._pictures import is_notebook
 from ._program import run_for_json
 from ._report import Report, report_of
 
@@ -77,12 +78,13 @@ def _work(
     words: Sequence[str],
     progress: Progress | None,
     cancel: CancelEvent | None,
+    pictures: bool = False,
 ) -> tuple[Any, Report]:
     with private_folder(model) as folder:
         source = as_file(model, folder)
         target = Path(output) if output is not None else folder / "result.onnx"
         page = folder / "report.html"
-        if command == "optimize" and "--report" not in words:
+        if pictures and "--report" not in words:
             words = [*words, "--report", str(page)]
         # The model is first: some options take all words that follow.
         answer = _call([command, source, "-o", str(target), *words], _WRITTEN, progress, cancel)[0]
@@ -130,13 +132,16 @@ def _work_on_all(
 # fmt: off
 @overload
 def optimize(model: Model, *, output: str | os.PathLike[str], progress: Progress | None = ...,
-             cancel: CancelEvent | None = ..., **options: Unpack[OptimizeOptions]) -> tuple[Path, Report]: ...
+             cancel: CancelEvent | None = ..., pictures: bool | None = ...,
+             **options: Unpack[OptimizeOptions]) -> tuple[Path, Report]: ...
 @overload
 def optimize(model: Message, *, output: None = ..., progress: Progress | None = ...,
-             cancel: CancelEvent | None = ..., **options: Unpack[OptimizeOptions]) -> tuple[Message, Report]: ...
+             cancel: CancelEvent | None = ..., pictures: bool | None = ...,
+             **options: Unpack[OptimizeOptions]) -> tuple[Message, Report]: ...
 @overload
 def optimize(model: bytes | str | os.PathLike[str], *, output: None = ..., progress: Progress | None = ...,
-             cancel: CancelEvent | None = ..., **options: Unpack[OptimizeOptions]) -> tuple[bytes, Report]: ...
+             cancel: CancelEvent | None = ..., pictures: bool | None = ...,
+             **options: Unpack[OptimizeOptions]) -> tuple[bytes, Report]: ...
 # fmt: on
 def optimize(
     model: Model,
@@ -144,6 +149,7 @@ def optimize(
     output: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     cancel: CancelEvent | None = None,
+    pictures: bool | None = None,
     **options: Unpack[OptimizeOptions],
 ) -> tuple[Any, Report]:
     """Searches for a cheaper model that computes the same, and checks it: `lemma optimize`.
@@ -151,10 +157,11 @@ def optimize(
     The result is of the kind of `model`: a message for a message, and bytes for bytes or a path. With `output`, a
     path, it is written there, and the path comes back; models that keep weights in files of their own need that.
     `progress` is called at each step. `cancel`, a `threading.Event`, ends the call when it is set: `Cancelled` is raised, and
-    nothing is written. The options are those of the command line (`OptimizeOptions` says what each
+    nothing is written. `pictures`: whether the report has pictures of the places that changed, which takes the time of the
+    page of `lemma optimize --report`; None: in a notebook. The options are those of the command line (`OptimizeOptions` says what each
     means). What is not given is left to the program.
     """
-    return _work("optimize", model, output, words_of(options, OPTIMIZE_OPTIONS), progress, cancel)
+    return _work("optimize", model, output, words_of(options, OPTIMIZE_OPTIONS), progress, cancel, is_notebook() if pictures is None else pictures)
 
 
 # fmt: off

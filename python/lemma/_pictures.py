@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import re
+import sys
 from dataclasses import dataclass, field
 
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -12,6 +13,12 @@ _PICTURE = re.compile(r"<h4>([^<]*)</h4>\s*(<svg .*?</svg>)", re.DOTALL)
 # What a picture needs of the page's style: colors, and the looks of boxes and lines.
 _OF_PICTURES = re.compile(r"^(?::root|@media \(prefers|  --|svg |\.(?:input|movement|taken))")
 _PAPER = '<rect width="100%" height="100%" fill="var(--paper)"/>'
+
+
+def is_notebook() -> bool:
+    """Whether a kernel of IPython runs this, which shows values as HTML."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
 
 
 @dataclass(frozen=True)

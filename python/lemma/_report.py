@@ -43,8 +43,8 @@ class Report:
     seconds: float
     details: Mapping[str, Any] = field(repr=False)
     pictures: tuple[Picture, ...] = field(default=(), repr=False)
-    """"Before" and "After" of the places that changed, by turns: those of the program's report. None of `simplify`, of several
-    models, and where the option `report` is given, whose file has them."""
+    """"Before" and "After" of the places that changed, by turns, where `optimize` was asked for pictures or runs in a notebook.
+    None where the option `report` is given: its file has them."""
 
     def _repr_html_(self) -> str:
         """For notebooks: the main figures, and the places that changed as pictures."""

@@ -9,6 +9,7 @@ import io
 import json
 import pathlib
 import sys
+import types
 
 
 def displayed(source, names):
@@ -30,6 +31,7 @@ def main():
     if (notebook["nbformat"], type(notebook["nbformat_minor"])) != (4, int):
         sys.exit(f"{sys.argv[1]} is no notebook of format 4")
     names = {"__name__": "__main__"}
+    sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: "a kernel")
     results = []
     for cell in notebook["cells"]:
         if cell["cell_type"] != "code":
