@@ -197,7 +197,12 @@ class Session:
         self._static: _Compiled | None = None
         has_runtime = _runtime() is not None
         self._background = has_runtime if background is None else background and has_runtime
-        answer = self._answer({})
+        try:
+            answer = self._answer({})
+        except BaseException:
+            if self._folder is not None:
+                self._folder.cleanup()
+            raise
         self.inputs = [_value(value) for value in answer["inputs"]]
         self.outputs = [_value(value) for value in answer["outputs"]]
         self._names = {value.name for value in self.inputs}, {value.name for value in self.outputs}
