@@ -176,6 +176,7 @@ interpreter::RunOptions options_for_run(const SampledCheckOptions& options, Doma
   result.domain = domain;
   result.threads = options.threads;
   result.deadline = options.deadline;
+  result.cancelled = options.cancelled;
   result.in_order = options.bitwise;
   return result;
 }

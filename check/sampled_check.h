@@ -26,6 +26,7 @@
 // Inputs on which the original cannot be computed (an index out of range, sizes that do not fit) say
 // nothing. If the original can be computed and the result cannot, the check fails.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -51,6 +52,8 @@ struct SampledCheckOptions {
   int threads = 0;
   /// Computing ends with an error soon after.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
+  /// The same when another thread has set it; null: none does.
+  const std::atomic<bool>* cancelled = nullptr;
   /// Sets of adversarial inputs: at most so many, and no further one after the original has been
   /// computed for so long. One is always taken, if there is time at all.
   int adversarial = 60;

@@ -15,6 +15,7 @@
 #include "outputs/files.h"
 #include "report/rule_verdicts.h"
 #include "report/table.h"
+#include "report/verdicts_page.h"
 #include "rule_language/rule_database.h"
 #include "targets/data_files.h"
 #include "verifier/conditions/infer.h"
@@ -36,6 +37,7 @@ struct RulesArguments {
   std::string directory;     // empty: the shipped one
   std::string file;          // rules to verify instead of those of the folder
   std::string verdicts;      // file for one JSON line a rule
+  std::string page;          // file for a page with pictures of the rules
   std::string certificates;  // folder for those of the rules of `file`
   std::string counterexamples;
   bool write = false, json = false, one_proof = false;
@@ -148,6 +150,8 @@ Result<void> write_results(const RulesArguments& arguments,
                            const DatabaseVerification& verification) {
   if (!arguments.verdicts.empty())
     LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.verdicts, verdict_lines(verification)));
+  if (!arguments.page.empty())
+    LEMMA_RETURN_IF_ERROR(write_file_atomically(arguments.page, verdicts_page(verification)));
   if (!arguments.certificates.empty())
     LEMMA_RETURN_IF_ERROR(verifier::write_certificates(arguments.certificates, verification));
   if (!arguments.counterexamples.empty())
@@ -172,6 +176,7 @@ Result<void> check_files(const RulesArguments& arguments) {
   plan.reads(arguments.file, "the input");
   plan.reads_below(directory_of(arguments), "the database");
   plan.writes(arguments.verdicts, "--verdicts");
+  plan.writes(arguments.page, "--html");
   plan.fills(arguments.certificates, "--write-certificates");
   plan.fills(arguments.counterexamples, "--counterexamples");
   if (!arguments.certificates.empty())
@@ -288,6 +293,8 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   verify->add_flag("--axioms", arguments->options.reprove_axioms,
                    "prove all axioms again from the operators' definitions, and list the proofs");
   verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
+  verify->add_option("--html", arguments->page,
+                     "write a page with pictures of the rules, and why each holds or does not");
   verify
       ->add_option("--threads", arguments->options.threads, "number of threads (0: all processors)")
       ->check(check_threads);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
 #include "egraph/match.h"
@@ -47,7 +48,7 @@ class CaseDerivation {
     limits.memory_limit_bytes = std::numeric_limits<std::size_t>::max();
     limits.match_limit = limits_.matches;
     limits.log_applications = true;
-    limits.cancelled = [this] { return met(); };
+    limits.is_reached = [this] { return met(); };
     const SaturationReport report = saturate(egraph_, rules_.compiled(), limits);
     if (report.stop == StopReason::failed) return report.failure;
     std::string refinement;
@@ -233,9 +234,8 @@ void DerivationRules::add(const Substitution& rule) {
 
 DerivationRules DerivationRules::only(const std::vector<std::string>& names) const {
   DerivationRules result;
-  const auto wanted = [&names](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+  const absl::flat_hash_set<std::string_view> chosen(names.begin(), names.end());
+  const auto wanted = [&chosen](const std::string& name) { return chosen.contains(name); };
   for (const std::string& name : names_)
     if (wanted(name)) result.names_.push_back(name);
   for (std::size_t i = 0; i < compiled_.size(); ++i) {

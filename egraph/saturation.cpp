@@ -98,6 +98,7 @@ class Saturator {
     if (stopped_) return true;
     if (time_is_over()) return stop(StopReason::time);
     if (is_cancelled()) return stop(StopReason::cancelled);
+    if (limits_.is_reached && limits_.is_reached()) return stop(StopReason::cancelled);
     return false;
   }
   bool time_is_over() const { return elapsed() >= limits_.time_limit_seconds; }

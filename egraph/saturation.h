@@ -40,6 +40,9 @@ struct SaturationLimits {
   /// Asked now and then, also within an iteration and from several threads; true, which must remain
   /// so, ends the saturation.
   std::function<bool()> cancelled;
+  /// Asked by the thread of the call alone, never while others look for matches, so that it may keep what it has found; true
+  /// ends the saturation as `cancelled` does.
+  std::function<bool()> is_reached;
 };
 
 enum class StopReason { saturated, nodes, iterations, time, memory, cancelled, failed };

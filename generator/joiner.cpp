@@ -90,7 +90,7 @@ Result<std::size_t> Joiner::repeat(const GroupSource& groups, std::size_t phase)
     if (!repeated) return tl::unexpected<Error>(std::move(repeated.error()));
     const auto& [group, term, other] = attempts[i];
     if (const auto rule = book_.add(std::move(repeated->candidate)))
-      written.push_back({groups_.size(), term, other, *rule});
+      written.push_back({0, term, other, *rule});
     if (i + 1 == attempts.size() || attempts[i + 1].group != group) {
       keep(repeated->group, written);
       written.clear();
@@ -155,7 +155,10 @@ void Joiner::count(std::size_t terms) {
 
 void Joiner::keep(const Group& group, const std::vector<Connection>& written) {
   if (written.empty()) return;
-  connections_.insert(connections_.end(), written.begin(), written.end());
+  for (Connection connection : written) {
+    connection.group = groups_.size();
+    connections_.push_back(connection);
+  }
   groups_.push_back(group);
 }
 
@@ -175,7 +178,7 @@ std::vector<Joiner::Connection> Joiner::connect(const Group& group, Joining& joi
       const auto rule = add(i, parts[n]);
       if (!rule) continue;
       joins_part = true;
-      written.push_back({groups_.size(), i, parts[n], *rule});
+      written.push_back({0, i, parts[n], *rule});
       joining.join(i, parts[n], *rule);
       apply(*rule);
     }

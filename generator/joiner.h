@@ -56,7 +56,7 @@ class Joiner {
  private:
   /// A rule that was written to join a term to its group.
   struct Connection {
-    std::size_t group = 0;
+    std::size_t group = 0;  // in groups_; set when it is kept: connect() runs beside others
     std::size_t term = 0, other = 0;  // of the group
     std::size_t rule = 0;
   };

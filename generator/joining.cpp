@@ -1,12 +1,14 @@
 #include "generator/joining.h"
 
 #include <numeric>
+#include <utility>
 
 namespace lemma::generator {
 
 Joining::Joining(const Group& group)
     : parts_(group.terms.size() + (group.known == nothing ? 0 : 1)),
       parents_(group.terms.size() + 1),
+      sizes_(group.terms.size() + 1, 1),
       edges_(group.terms.size() + 1) {
   std::iota(parents_.begin(), parents_.end(), std::size_t{0});
   for (std::size_t i = 0; i < group.terms.size(); ++i) numbers_[key(group.terms[i])] = i;
@@ -22,8 +24,11 @@ std::size_t Joining::root(std::size_t i) const {
 }
 
 void Joining::join(std::size_t a, std::size_t b, std::size_t rule) {
-  if (are_joined(a, b)) return;
-  parents_[root(a)] = root(b);
+  std::size_t smaller = root(a), larger = root(b);
+  if (smaller == larger) return;
+  if (sizes_[smaller] > sizes_[larger]) std::swap(smaller, larger);
+  parents_[smaller] = larger;
+  sizes_[larger] += sizes_[smaller];
   --parts_;
   edges_[a].emplace_back(b, rule);
   edges_[b].emplace_back(a, rule);

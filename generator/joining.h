@@ -40,10 +40,13 @@ class Joining {
  private:
   using Key = std::array<std::uint32_t, 2 + most_operands>;
   static Key key(const TermNode& node);
+  /// After steps in the logarithm of the number of terms: the smaller part is hung below the larger one. Paths are not made
+  /// shorter here, because several threads may ask.
   std::size_t root(std::size_t i) const;
 
   std::size_t parts_ = 0;
   std::vector<std::size_t> parents_;
+  std::vector<std::size_t> sizes_;                                       // by root: of its part
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> edges_;  // other term, rule
   absl::flat_hash_map<Key, std::size_t> numbers_;
 };

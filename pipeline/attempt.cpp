@@ -25,6 +25,7 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
   const Job& job = setup.job;
   const Deadline& deadline = setup.deadline;
   SearchOptions options = job.options.search;
+  options.cancelled = job.options.cancelled;
   options.fold.threads = job.options.threads;
   options.fold.left_computed = setup.left_computed;
   options.on_stage = [&job](const std::string& what) { job.stage(what); };
@@ -160,7 +161,9 @@ Attempt with_outcome(Attempt result, Outcome outcome, std::string reason) {
 
 Result<Attempt> attempt_once(const AttemptSetup& setup, RoundingClass worst, bool keeps_small) {
   Attempt result;
+  LEMMA_RETURN_IF_ERROR(setup.job.go_on());
   auto searched = search(setup, worst, keeps_small);
+  LEMMA_RETURN_IF_ERROR(setup.job.go_on());
   if (!searched && searched.error().kind != ErrorKind::internal)
     return tl::unexpected(std::move(searched.error()));
   if (!searched) return with_outcome(std::move(result), Outcome::refused, searched.error().message);

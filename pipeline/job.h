@@ -25,12 +25,18 @@ struct Job {
   void stage(const std::string& what) const {
     if (options.on_stage) options.on_stage(what);
   }
+  /// Called between steps, and before anything is written.
+  Result<void> go_on() const {
+    if (options.has_been_cancelled()) return unsupported(std::string(cancelled_call));
+    return {};
+  }
   bool asks_second_judge() const { return options.onnx_runtime && options.second_judge; }
   /// How original and result are compared.
   SampledCheckOptions comparison() const {
     SampledCheckOptions result = options.check;
     result.sizes = sizes;
     result.threads = options.threads;
+    result.cancelled = options.cancelled;
     result.bitwise = options.rules.rounding_class == RoundingClass::bitwise;
     return result;
   }

@@ -62,6 +62,7 @@ bool is_copy_enough(const Job& job) {
 Result<void> write_original(const Job& job, const std::string& explanation,
                             const BodyExplanations& bodies) {
   job.stage("writing");
+  LEMMA_RETURN_IF_ERROR(job.go_on());
   if (is_copy_enough(job)) {
     LEMMA_RETURN_IF_ERROR(copy_model(job.file, job.output, job.options.before_publishing));
     return write_explanation(job, explanation, {});
@@ -73,6 +74,7 @@ Result<void> write_original(const Job& job, const std::string& explanation,
       !read)
     return with_context(job.output.string() + ": it does not hold the model",
                         std::move(read.error()));
+  LEMMA_RETURN_IF_ERROR(job.go_on());
   LEMMA_RETURN_IF_ERROR(staged.publish(job.options.before_publishing));
   return write_explanation(job, explanation, bodies);
 }
@@ -198,7 +200,9 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
                             name(rules.rounding_class), rules.names));
   ChosenTimers timers;
   LEMMA_RETURN_IF_ERROR(timers.start(job, deadline));
+  LEMMA_RETURN_IF_ERROR(job.go_on());
   const auto original = run_original(job, deadline);
+  LEMMA_RETURN_IF_ERROR(job.go_on());
   if (!original) return kept(original.error().message);
   const std::optional<TimingReport>& replay = job.options.timing.replay;
   if (replay && replay->state == TimingReport::State::not_runnable) {
@@ -207,6 +211,7 @@ Result<Improvement> improve(const Job& job, const Deadline& deadline, CurrentCos
     return result;
   }
   const ModelInputs inputs = find_inputs(job, original->reference, timers.models(), deadline);
+  LEMMA_RETURN_IF_ERROR(job.go_on());
   if (inputs.is_not_runnable) {
     Improvement result = kept(inputs.message);
     result.check_seconds = original->seconds;
@@ -293,6 +298,7 @@ void forget_rules(SearchFigures& figures) {
 /// Writes what the improvement says, and completes the report.
 Result<void> finish(const Job& job, const BodyExplanations& bodies, Improvement improvement,
                     OptimizeReport& report) {
+  LEMMA_RETURN_IF_ERROR(job.go_on());
   if (improvement.timing.state != TimingReport::State::predicted ||
       !improvement.timing.message.empty())
     report.timing = improvement.timing;
@@ -392,6 +398,7 @@ Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
   const double writing = writing_seconds(prepared.model.graph);
   const Job job{prepared.model, prepared.own_operator_set, model,  output, rules, replayed, options,
                 options.worker, std::move(sizes),          writing};
+  LEMMA_RETURN_IF_ERROR(job.go_on());
   LEMMA_ASSIGN_OR_RETURN(OptimizeReport report, optimize_read_model(job, costs, prepared.bodies,
                                                                     deadline.earlier_by(writing)));
   if (!prepared.note.empty())

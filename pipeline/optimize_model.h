@@ -2,6 +2,7 @@
 // From a model to a cheaper one that has been checked, in a file. docs/search.md, "How a result is
 // checked", says what is looked at. Nothing is written that has not passed.
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -72,12 +73,21 @@ struct OptimizeOptions {
   double time_limit_seconds = 20;     // from the call to writing
   /// What may still be allocated when the search begins; none: SearchOptions::memory_limit_bytes.
   std::function<std::size_t()> available_bytes;
-  std::function<void(const std::string&)> on_stage;  // for progress
-  CompleteModel before_publishing;                   // of what is written
+  /// For progress: called with what begins to be done ("reading", "writing", ...), in the thread of the call. What it throws
+  /// comes out of the call as it is, and nothing is written.
+  std::function<void(const std::string&)> on_stage;
+  /// Another thread sets it to end the call soon; null: none does. The call then returns an error that is_cancelled() knows,
+  /// and nothing is written, unless the result was being published already. A run of ONNX Runtime and an extraction that have
+  /// begun are ended by their own limits of time.
+  const std::atomic<bool>* cancelled = nullptr;
+  CompleteModel before_publishing;  // of what is written
   /// What models are run on, where it is not ONNX Runtime; null: that, or a device that is only described. It outlives
   /// the call.
   const Target* target = nullptr;
 
+  bool has_been_cancelled() const {
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  }
   /// The target, if it has timers of its own.
   const Target* own_target() const {
     return target != nullptr && !target->is_onnx_runtime() ? target : nullptr;
@@ -107,12 +117,18 @@ struct OptimizeReport {
   CostReport costs;
 };
 
+/// The message of the error of a call that was cancelled.
+inline constexpr std::string_view cancelled_call = "the call was cancelled";
+/// Whether the error says that the call was cancelled (OptimizeOptions::cancelled).
+inline bool is_cancelled(const Error& error) { return error.message == cancelled_call; }
+
 /// Reads `model`, searches, checks and writes `output`. The time is divided thus: the original is
 /// computed for the check first, which tells how long the check of the result will take; that and the
 /// time for writing are kept back, and for timing if that is wanted, and the rest is for the search. If a result fails its check, the
 /// search is tried again with bitwise rules only, and then the original is written.
 ///
-/// An error: nothing was written. It names the file.
+/// An error: nothing was written. It names the file, unless the call was cancelled. Several calls may run at once in a
+/// process, with other output files. What a callback or a provider of costs throws comes out as it is, and nothing is written.
 Result<OptimizeReport> optimize_model(const std::filesystem::path& model,
                                       const std::filesystem::path& output,
                                       const RuleDatabase& rules, const OperatorCosts& costs,

@@ -63,7 +63,7 @@ class BodyOptimizer {
  private:
   std::optional<BetterBody> improved(Body body, bool ordinary,
                                      BodyExplanations& explanations) const {
-    if (deadline_.passed()) return std::nullopt;
+    if (deadline_.passed() || options_.has_been_cancelled()) return std::nullopt;
     ordinary = ordinary && body.inputs_are_ordinary;
     if (options_.on_stage) options_.on_stage("optimizing " + body.place);
     OnnxModel model = with_taken_branches(std::move(body.model), folder_, {}, folding_);
@@ -110,6 +110,7 @@ class BodyOptimizer {
 
   SearchOptions search_options(RoundingClass worst) const {
     SearchOptions options = options_.search;
+    options.cancelled = options_.cancelled;
     options.fold = folding_;
     options.left_out = left_out_with(options_, worst);
     options.explain = true;
@@ -129,6 +130,7 @@ class BodyOptimizer {
     SampledCheckOptions options = options_.check;
     options.threads = options_.threads;
     options.deadline = deadline_.at();
+    options.cancelled = options_.cancelled;
     options.bitwise = worst == RoundingClass::bitwise;
     const auto compared = compare_on_random_inputs(original, search_result.graph, options);
     return compared && compared->passed;

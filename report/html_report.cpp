@@ -10,12 +10,11 @@
 #include "report/difference_page.h"
 #include "report/first_screen.h"
 #include "report/graph_difference.h"
-#include "report/graph_svg.h"
 #include "report/model_gain.h"
 #include "report/model_summary.h"
+#include "report/rule_picture.h"
 #include "report/table.h"
 #include "report/web_page.h"
-#include "rule_language/rule_cases.h"
 
 namespace lemma {
 
@@ -250,19 +249,6 @@ std::string proof_html(const std::map<std::string, ReportedProof>& proofs,
       html_escaped(proof->second.shown));
 }
 
-/// Both sides of a rule at a typical application.
-std::string sides(const Substitution& rule) {
-  const auto example = example_case(rule);
-  if (!example) return "";
-  const auto left = side_as_graph(rule, rule.left, example->inputs, example->bindings),
-             right = side_as_graph(rule, rule.right, example->inputs, example->bindings);
-  if (!left || !right) return "";
-  return fmt::format(
-      "<div class=\"sides\"><div><h4>{}</h4>{}</div><div><h4>{}</h4>{}</div></div>\n",
-      rule.bidirectional ? "One side" : "Before", graph_svg(*left),
-      rule.bidirectional ? "The other" : "After", graph_svg(*right));
-}
-
 std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const ReportSources& sources) {
   const RuleDatabase& rules = sources.rules;
   const auto uses = uses_of(answers);
@@ -274,7 +260,9 @@ std::string rule_texts(const std::vector<OptimizeAnswer>& answers, const ReportS
     out += fmt::format(
         "<h3 id=\"{0}\">{5}</h3>\n<p>used {1} times; rounding: {2}{6}</p>\n<pre>{3}</pre>\n{4}",
         html_escaped(rule.name), used->second, name(rules.rounding()[i]), html_escaped(text(rule)),
-        sides(rule), html_escaped(readable_rule_name(rule.name)),
+        rule_pictures(rule, rule.bidirectional ? "One side" : "Before",
+                      rule.bidirectional ? "The other" : "After"),
+        html_escaped(readable_rule_name(rule.name)),
         sources.proofs.contains(rule.name)
             ? fmt::format("; <a href=\"#proof-{}\">proof</a>", html_escaped(rule.name))
             : "");

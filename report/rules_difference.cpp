@@ -2,26 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "report/graph_svg.h"
 #include "report/report_proofs.h"
+#include "report/rule_picture.h"
 #include "report/web_page.h"
-#include "rule_language/rule_cases.h"
 
 namespace lemma {
 namespace {
-
-/// Both sides of a typical application; empty if none is known.
-std::string pictures(const Substitution& rule) {
-  const auto shown = example_case(rule);
-  if (!shown) return "";
-  const auto left = side_as_graph(rule, rule.left, shown->inputs, shown->bindings);
-  const auto right = side_as_graph(rule, rule.right, shown->inputs, shown->bindings);
-  if (!left || !right) return "";
-  return fmt::format(
-      "<div class=\"sides\"><div><h4>Left side</h4>\n{}</div><div><h4>Right "
-      "side</h4>\n{}</div></div>\n",
-      graph_svg(*left), graph_svg(*right));
-}
 
 std::string section(const OnlyIn& side) {
   std::string body = fmt::format(
@@ -30,7 +16,7 @@ std::string section(const OnlyIn& side) {
   for (const Substitution& rule : side.missing)
     body +=
         fmt::format("<h3>{}</h3>\n<pre>{}</pre>\n{}", html_escaped(readable_rule_name(rule.name)),
-                    html_escaped(text(rule)), pictures(rule));
+                    html_escaped(text(rule)), rule_pictures(rule, "Left side", "Right side"));
   return body;
 }
 

@@ -70,7 +70,9 @@ bool is_improvement(const SearchContext& context, const Candidates& all) {
 Result<SearchResult> folded(const SearchContext& context, Candidates& all) {
   SearchResult result;
   context.progress.begin("folding");
-  auto graph = fold_constants(all.best.graph, context.options.fold);
+  auto graph = context.options.is_cancelled()
+                   ? Result<Graph>(unsupported("the search was cancelled"))
+                   : fold_constants(all.best.graph, context.options.fold);
   if (!graph && graph.error().kind == ErrorKind::internal)
     return tl::unexpected(std::move(graph.error()));
   if (graph) {

@@ -2,6 +2,7 @@
 // From a graph to the cheapest equivalent one that proved rules reach, within limits of time and
 // memory (docs/search.md).
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -78,10 +79,17 @@ struct SearchOptions {
   bool cleans = false;
   /// Say why the result equals the original: search/explanation.h.
   bool explain = false;
+  /// Another thread sets it to end the search soon; null: none does. Then the original comes back, with a note. An
+  /// extraction that has begun is ended by its own limit of time.
+  const std::atomic<bool>* cancelled = nullptr;
   /// Called with what is being done, for progress.
   std::function<void(const std::string&)> on_stage;
   /// Called with each graph that replaces the one before it, and with the step that made it.
   std::function<void(const std::string&, const Graph&)> on_graph;
+
+  bool is_cancelled() const {
+    return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+  }
 };
 
 struct UsedRule {
@@ -130,7 +138,7 @@ struct SearchResult : SearchFigures {
 
 /// The result is compared with the original as a whole and replaced by it unless it is cheaper.
 /// Deterministic unless the time limit ends the search. An error: a provider of costs has answered what is no cost
-/// (OperatorCosts::objection). Rules that keep every bit may change what carries infinities on
+/// (OperatorCosts::objection). What a callback or a provider of costs throws comes out as it is. Rules that keep every bit may change what carries infinities on
 /// purpose, and what IsNaN or IsInf looks at.
 Result<SearchResult> optimize(const Graph& graph, const RuleDatabase& rules,
                               const OperatorCosts& costs, const SearchOptions& options);

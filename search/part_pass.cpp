@@ -81,6 +81,7 @@ class PartSaturation {
     std::atomic<bool> memory_is_short = false;  // the parts that are left stay as they are
     parallel_for(untried_.size(), options_.threads, [&](std::size_t i) {
       if (deadline_.passed() || memory_is_short) return;
+      if (options_.round.cancelled != nullptr && options_.round.cancelled->load()) return;
       RoundLimits limits = options_.round;
       const double left = static_cast<double>(untried_.size() - i);
       const double share = deadline_.remaining() * static_cast<double>(threads) / left;

@@ -81,9 +81,9 @@ struct SearchContext {
   double memory_share =
       1;  // limits are lowered that turned out to be too much for the memory there is
 
-  bool has_time() const { return !deadline.passed(); }
+  bool has_time() const { return !deadline.passed() && !options.is_cancelled(); }
   std::function<bool()> interrupted() const {
-    return [end = deadline] { return end.passed(); };
+    return [end = deadline, &given = options] { return end.passed() || given.is_cancelled(); };
   }
   std::size_t scaled(std::size_t limit) const;
   Candidate original(const Candidates& all) const {

@@ -27,6 +27,7 @@ RoundLimits round_limits(const SearchContext& context) {
   limits.memory_limit_bytes = context.scaled(options.memory_limit_bytes / 2);
   limits.saturation_seconds = std::max(0.02, 0.5 * context.deadline.remaining());
   limits.extraction_seconds = std::max(0.02, 0.25 * context.deadline.remaining());
+  limits.cancelled = options.cancelled;
   if (options.evaluator != nullptr) limits.alternative_overhead = options.alternative_overhead;
   return limits;
 }

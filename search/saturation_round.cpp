@@ -112,6 +112,8 @@ class Rounder {
     limits.multi_output_matches = 100;
     limits.growth = 0.7;
     limits.log_applications = true;
+    if (const std::atomic<bool>* flag = limits_.cancelled)
+      limits.cancelled = [flag] { return flag->load(std::memory_order_relaxed); };
     return limits;
   }
 

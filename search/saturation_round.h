@@ -2,6 +2,7 @@
 // One round of equality saturation: a graph becomes an e-graph, and the cheapest graph that it then
 // holds is taken out.
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <optional>
@@ -35,7 +36,8 @@ struct RoundLimits {
   double alternative_overhead = 0;
   /// The e-graph is asked once more for the graph that costs least in the layouts of a runtime; null: it is not.
   const RuleSet* layouts = nullptr;
-  double layout_seconds = 0;  // that this may take
+  double layout_seconds = 0;                     // that this may take
+  const std::atomic<bool>* cancelled = nullptr;  // as in SearchOptions
 };
 
 /// How good the chosen nodes are among all that the e-graph holds, in seconds at run time.

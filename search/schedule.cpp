@@ -100,6 +100,7 @@ Result<Candidates> run_passes(SearchContext context, std::span<const SearchPass>
   const Deadline end = context.deadline;
   for (const SearchPass& pass : passes) {
     context.deadline = end;
+    if (context.options.is_cancelled()) break;
     if (!pass.when(context, all)) continue;
     context.progress.begin(std::string(pass.name));
     if (pass.share < 1) context.deadline = end.within(pass.share * end.remaining());

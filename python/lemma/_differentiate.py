@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
-from ._models import Model, as_file, private_folder, read_as
+from ._models import Message, Model, as_file, private_folder, read_as
 from ._options import Shapes, option_words, path_word, shape_words
 from ._program import run
-
-if TYPE_CHECKING:
-    import onnx
-
 
 # fmt: off
 @overload
@@ -23,12 +19,12 @@ def differentiate(model: Model, *, output: str | os.PathLike[str], loss: str | N
                   weight_decay: float | None = ..., memory_limit: int | str | None = ...,
                   shapes: Shapes | None = ...) -> Path: ...
 @overload
-def differentiate(model: onnx.ModelProto, *, output: None = ..., loss: str | None = ..., parameters: str | None = ...,
+def differentiate(model: Message, *, output: None = ..., loss: str | None = ..., parameters: str | None = ...,
                   optimizer: str | None = ..., loss_scale: float | None = ...,
                   mixed_precision: str | None = ..., momentum: float | None = ...,
                   betas: tuple[float, float] | None = ..., epsilon: float | None = ...,
                   weight_decay: float | None = ..., memory_limit: int | str | None = ...,
-                  shapes: Shapes | None = ...) -> onnx.ModelProto: ...
+                  shapes: Shapes | None = ...) -> Message: ...
 @overload
 def differentiate(model: bytes | str | os.PathLike[str], *, output: None = ..., loss: str | None = ...,
                   parameters: str | None = ..., optimizer: str | None = ..., loss_scale: float | None = ...,

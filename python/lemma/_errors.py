@@ -19,6 +19,10 @@ class CheckError(Error):
     """A check failed: something is not what it is said to be."""
 
 
+class Cancelled(Error):
+    """The call was ended by its argument `cancel`. Nothing was written."""
+
+
 class InternalError(Error, RuntimeError):
     """A fault of Lemma, or of the machine."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from ._cancel import CancelEvent
 from ._models import Model, as_file, private_folder
 from ._options import Shapes, option_words, shape_words
 from ._program import run, run_for_json
@@ -90,10 +91,12 @@ def profile(
     threads: int | None = None,
     time_limit: float | None = None,
     hold_out_all: bool = False,
+    cancel: CancelEvent | None = None,
 ) -> Mapping[str, Any]:
     """Measures the operators of models, and keeps the times in a database for `optimize(..., costs="measured")`:
     `lemma profile`, whose figures for each model come back under the names of `lemma profile --json`."""
-    several = [models] if isinstance(models, (str, bytes, os.PathLike)) or not isinstance(models, Sequence) else models
+    is_one = isinstance(models, (str, bytes, os.PathLike)) or not isinstance(models, Sequence)
+    several: Sequence[Model] = [cast(Model, models)] if is_one else cast("Sequence[Model]", models)
     words = shape_words(shapes) + option_words(
         {
             "--target": target,
@@ -106,5 +109,5 @@ def profile(
     )
     with private_folder(*several) as folder:
         files = [as_file(model, folder, f"model_{i}.onnx") for i, model in enumerate(several)]
-        answer: Mapping[str, Any] = run_for_json(["profile", *files, *words])
+        answer: Mapping[str, Any] = run_for_json(["profile", *files, *words], cancel=cancel)
     return answer

@@ -12,31 +12,39 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Union, cast
+from typing import Any, Protocol, TypeVar, Union
 
 from ._errors import Error, InputError
 from ._options import path_word
 
-if TYPE_CHECKING:
-    import onnx
 
-Model = Union[bytes, str, "os.PathLike[str]", "onnx.ModelProto"]
+class ModelMessage(Protocol):
+    """What is used of an `onnx.ModelProto`. The package onnx need not be installed, neither to run nor for types."""
+
+    def ByteSize(self) -> int: ...  # noqa: N802: the names are protobuf's
+
+    def SerializeToString(self) -> bytes: ...  # noqa: N802
+
+    def ParseFromString(self, serialized: bytes, /) -> Any: ...  # noqa: N802
+
+
+Message = TypeVar("Message", bound=ModelMessage)
+"""The class of a message: a result is of the same."""
+
+Model = Union[bytes, str, "os.PathLike[str]", ModelMessage]
 """A file, the bytes of one, or a message."""
 
 _IN_MEMORY = "/dev/shm"
 _PRIVATE_NAME = re.compile(r"\.lemma-[0-9a-f]{16}")
 _ROOM_BESIDE = 64 * 2**20
 
-Message = TypeVar("Message")
-
-
 _TOO_LARGE = "a message above 2 GB cannot be handed over; save the model with external data, and give paths"
 _MOST_BYTES = 2**31 - 1  # of a message of protobuf
 
 
-def _size_of_message(model: onnx.ModelProto) -> int:
+def _size_of_message(model: ModelMessage) -> int:
     try:
-        size: int = model.ByteSize()
+        size = model.ByteSize()
     except Exception as error:  # some versions of protobuf cannot even count them
         raise InputError(f"{_TOO_LARGE} ({error})") from error
     if size > _MOST_BYTES:
@@ -121,7 +129,7 @@ def _bytes_of(model: Model) -> bytes:
     if isinstance(model, (str, os.PathLike)) or not hasattr(model, "SerializeToString"):
         raise InputError(f"a model is a path, bytes or an onnx.ModelProto; this is {type(model).__name__}")
     try:
-        return cast(bytes, model.SerializeToString())
+        return model.SerializeToString()
     except Exception as error:  # protobuf has several for messages from 2 GB on
         raise InputError(f"the model cannot be serialized ({error}); give paths") from error
 
@@ -135,7 +143,7 @@ def as_file(model: Model, folder: Path, name: str = "model.onnx") -> str:
     return str(file)
 
 
-def read_as(model: Model, file: Path) -> bytes | onnx.ModelProto:
+def read_as(model: Model, file: Path) -> bytes | ModelMessage:
     """What the file holds: a message if `model` is one, else bytes."""
     if any(other != file and other.stem == file.stem for other in file.parent.iterdir()):
         raise InputError("the result has weights in a file of their own; say where with `output`")

@@ -18,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ._cancel import CancelEvent, check, ended_by
 from ._errors import InternalError, error_of
 
 _PROGRAMS = Path(__file__).resolve().parent / "bin"
@@ -65,10 +66,12 @@ def run(
     accepted: Collection[int] = (0,),
     on_line: Callable[[str], None] | None = None,
     environment: Mapping[str, str] | None = None,
+    cancel: CancelEvent | None = None,
 ) -> str:
     """The standard output of `lemma WORDS...`. Another exit code is raised as an exception; an exception in the
     meantime (KeyboardInterrupt) ends the program. `on_line` takes the lines for people as they come. `environment`: variables
-    in place of those of this process."""
+    in place of those of this process. `cancel`: an event that ends the program when it is set, and `Cancelled` is raised."""
+    check(cancel)
     try:
         process = subprocess.Popen(
             [str(_PROGRAMS / "lemma"), *words],
@@ -84,7 +87,8 @@ def run(
     except OSError as error:
         raise InternalError(f"the program cannot be started: {error}") from error
     try:
-        output, complaints = process.communicate() if on_line is None else _read_both(process, on_line)
+        with ended_by(cancel, process):
+            output, complaints = process.communicate() if on_line is None else _read_both(process, on_line)
     except BaseException:
         _end(process)
         raise
@@ -99,8 +103,9 @@ def run_for_json(
     accepted: Collection[int] = (0,),
     on_line: Callable[[str], None] | None = None,
     environment: Mapping[str, str] | None = None,
+    cancel: CancelEvent | None = None,
 ) -> Any:
-    output = run([*words, "--json"], accepted, on_line, environment)
+    output = run([*words, "--json"], accepted, on_line, environment, cancel)
     try:
         return json.loads(output)
     except ValueError as error:

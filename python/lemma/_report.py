@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from ._pictures import Picture, pictures_html, pictures_in
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,26 @@ class Report:
     strategy: str
     seconds: float
     details: Mapping[str, Any] = field(repr=False)
+    pictures: tuple[Picture, ...] = field(default=(), repr=False)
+    """"Before" and "After" of the places that changed, by turns, where `optimize` was asked for pictures or runs in a notebook.
+    None where the option `report` is given: its file has them."""
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the main figures, and the places that changed as pictures."""
+        rows = [("Operators", f"{self.operators_before} to {self.operators_after}")]
+        rows.append(("Predicted, in us", f"{1e6 * self.cost_before:.4g} to {1e6 * self.cost_after:.4g}"))
+        if self.latency_before_ms is not None and self.latency_after_ms is not None:
+            rows.append(("Measured, in ms", f"{self.latency_before_ms:.4g} to {self.latency_after_ms:.4g}"))
+        rows.append(("Compared", f"on {self.samples_compared} random inputs; largest difference {self.max_error:.3g}"))
+        used = (f"{count} x {name}" for name, count in self.rules_used.items())
+        rows.append(("Rules", ", ".join(used) or "none"))
+        rows += [("Message", text) for text in (self.message, self.warning) if text]
+        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+        return f"<p>{html.escape(self.status)}</p><table>{cells}</table>{pictures_html(self.pictures)}"
 
 
-def report_of(answer: Mapping[str, Any]) -> Report:
-    """From the entry of a model in the program's answer."""
+def report_of(answer: Mapping[str, Any], page: str = "") -> Report:
+    """From the entry of a model in the program's answer, and the page about it, if there is one."""
     return Report(
         status=answer["status"],
         message=answer["message"],
@@ -62,4 +81,5 @@ def report_of(answer: Mapping[str, Any]) -> Report:
         strategy=answer["strategy"],
         seconds=answer["seconds"],
         details=answer,
+        pictures=pictures_in(page, "<h3>Places that changed</h3>", "<h3>"),
     )

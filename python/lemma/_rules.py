@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ._cancel import CancelEvent
 from ._errors import Error, InputError
 from ._options import option_words, path_word
+from ._pictures import Picture, pictures_html, pictures_in
 from ._program import run, run_for_json
 
 
@@ -44,10 +46,16 @@ class Rule:
             raise InputError(f"the text is of the rule '{names[0]}', not '{self.name}'")
         object.__setattr__(self, "name", names[0])
 
-    def prove(self, *, folder: str | os.PathLike[str] | None = None, threads: int | None = None) -> Verdict:
+    def prove(
+        self,
+        *,
+        folder: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+        cancel: CancelEvent | None = None,
+    ) -> Verdict:
         """Proves or refutes it, from the axioms of `folder` (those of Lemma otherwise) and from the operators'
         definitions. What is proved may have conditions that were added (`Verdict.condition`)."""
-        return verify_rules(self.text, folder=folder, threads=threads)[0]
+        return verify_rules(self.text, folder=folder, threads=threads, cancel=cancel)[0]
 
     def __str__(self) -> str:
         return self.text
@@ -70,6 +78,8 @@ class Verdict:
     """For a refuted rule: sizes, inputs, and how the sides differ."""
     certificate: str = ""
     """What lemma-check and checkers/lemma_check.py replay; empty without this proof."""
+    pictures: tuple[Picture, ...] = field(default=(), repr=False)
+    """"Left side" and "Right side" at a typical application; none where none is known."""
 
     def __bool__(self) -> bool:
         """Whether it is proved. What is unknown is not."""
@@ -92,7 +102,10 @@ class Verdict:
     def _repr_html_(self) -> str:
         color = {"proved": "#1a7f37", "refuted": "#cf222e"}.get(self.verdict, "#9a6700")
         heading, _, rest = str(self).partition("\n")
-        return (f'<p style="color: {color}">{html.escape(heading)}</p>' + (f"<pre>{html.escape(rest)}</pre>" if rest else ""))
+        shown = f"<pre>{html.escape(rest)}</pre>" if rest else ""
+        if self.certificate:
+            shown = f"<details><summary>Certificate</summary>{shown}</details>"
+        return f'<p style="color: {color}">{html.escape(heading)}</p>{pictures_html(self.pictures)}{shown}'
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -116,12 +129,18 @@ def rules(*, folder: str | os.PathLike[str] | None = None, one_proof: bool = Fal
 
 
 def verify_rules(
-    rules: str | os.PathLike[str], *, folder: str | os.PathLike[str] | None = None, threads: int | None = None
+    rules: str | os.PathLike[str],
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    cancel: CancelEvent | None = None,
 ) -> list[Verdict]:
     """Proves or refutes rules from the axioms and from the operators' definitions: `lemma rules verify`. They are a
     text, or a path of a file (an os.PathLike, not a text)."""
     with tempfile.TemporaryDirectory(prefix="lemma-") as name:
-        file, verdicts, certificates = (Path(name) / part for part in ("given.rules", "verdicts", "certificates"))
+        file, verdicts, certificates, page = (
+            Path(name) / part for part in ("given.rules", "verdicts", "certificates", "page.html")
+        )
         if isinstance(rules, str):
             file.write_text(rules, encoding="utf-8")
         elif isinstance(rules, os.PathLike):
@@ -129,16 +148,23 @@ def verify_rules(
         else:
             raise InputError(f"rules are a text or a path; this is {type(rules).__name__}")
         words = option_words(
-            {"--rules": folder, "--threads": threads, "--verdicts": verdicts, "--write-certificates": certificates}
+            {
+                "--rules": folder,
+                "--threads": threads,
+                "--verdicts": verdicts,
+                "--write-certificates": certificates,
+                "--html": page,
+            }
         )
         try:
-            run(["rules", "verify", path_word(file), *words, "--json"], (0, 4))  # 4: not all are proved
+            run(["rules", "verify", path_word(file), *words, "--json"], (0, 4), cancel=cancel)  # 4: not all are proved
         except Error as error:
             raise type(error)(str(error).replace(name + os.sep, "")) from None
         lines = verdicts.read_text(encoding="utf-8").splitlines()
         pack = certificates / "proved.certificates"
         texts = _certificates_in(pack.read_text(encoding="utf-8") if pack.exists() else "")
-    return [_verdict_of(json.loads(line), texts) for line in lines]
+        shown = page.read_text(encoding="utf-8")
+    return [_verdict_of(json.loads(line), texts, shown) for line in lines]
 
 
 def _certificates_in(pack: str) -> dict[str, str]:
@@ -150,7 +176,7 @@ def _certificates_in(pack: str) -> dict[str, str]:
     return texts
 
 
-def _verdict_of(line: Mapping[str, Any], certificates: Mapping[str, str]) -> Verdict:
+def _verdict_of(line: Mapping[str, Any], certificates: Mapping[str, str], page: str) -> Verdict:
     return Verdict(
         rule=line["rule"],
         verdict=line["verdict"],
@@ -159,4 +185,5 @@ def _verdict_of(line: Mapping[str, Any], certificates: Mapping[str, str]) -> Ver
         reason=line["reason"],
         counterexample=line.get("counterexample"),
         certificate=certificates.get(line["rule"], ""),
+        pictures=pictures_in(page, f'<h2 id="rule-{line["rule"]}">', "<h2 "),
     )

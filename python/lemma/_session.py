@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ._cancel import CancelEvent
 from ._errors import Error, InputError, InternalError, UnsupportedError
 from ._models import Model, as_file, private_folder
 from ._optimize import Progress, _reader_of
@@ -176,8 +177,10 @@ class Session:
         runs_at_once: int | None,
         most_steps: int = 1024,
         schedules: bool = True,
+        cancel: CancelEvent | None = None,
     ) -> None:
         self._closed = True
+        self._cancel = cancel  # of the call that makes the session
         self._most_steps, self._schedules = most_steps, schedules
         self._model = os.fspath(model) if isinstance(model, os.PathLike) else model
         self._threads, self._runs_at_once, self._keep = threads, runs_at_once, max(1, keep)
@@ -194,7 +197,12 @@ class Session:
         self._static: _Compiled | None = None
         has_runtime = _runtime() is not None
         self._background = has_runtime if background is None else background and has_runtime
-        answer = self._answer({})
+        try:
+            answer = self._answer({})
+        except BaseException:
+            if self._folder is not None:
+                self._folder.cleanup()
+            raise
         self.inputs = [_value(value) for value in answer["inputs"]]
         self.outputs = [_value(value) for value in answer["outputs"]]
         self._names = {value.name for value in self.inputs}, {value.name for value in self.outputs}
@@ -202,7 +210,7 @@ class Session:
         self._values: dict[str, str] = {output["name"]: output["value"] for output in answer["outputs"]}
         if not answer["open_sizes"]:
             self._static = self._opened(answer)
-        self._closed = False
+        self._closed, self._cancel = False, None
         self._warn(4)
 
     def run(
@@ -273,6 +281,7 @@ class Session:
                 ["compile", source, "--cached", "--parts", *words, *more],
                 on_line=_reader_of(self._progress),
                 environment=environment,
+                cancel=self._cancel,
             )
 
     def _opened(self, answer: Mapping[str, Any]) -> _Compiled:
@@ -464,6 +473,7 @@ def compile(
     runs_at_once: int | None = None,
     most_steps: int = 1024,
     schedules: bool = True,
+    cancel: CancelEvent | None = None,
 ) -> Session:
     """Compiles a model for the processor here: `lemma compile`.
 
@@ -473,7 +483,9 @@ def compile(
     Compiled programs are kept in the cache of the program, or with cache=False as long as the session. `runs_at_once`: so
     many calls run at the same time, each with memory and threads of its own, while others wait (None: as the processors
     allow). An output with a row for each step of a loop has room for `most_steps` where a call decides how many these are; a call
-    that takes more is an error. schedules=False: loop schedules of `lemma tune` are not taken. What no program computes runs in ONNX Runtime, with a FallbackWarning.
+    that takes more is an error. schedules=False: loop schedules of `lemma tune` are not taken. What no program computes runs in ONNX Runtime, with a
+    FallbackWarning. `cancel`, a `threading.Event`, ends this call with `Cancelled` when it is set; it does not concern sizes
+    that calls of the session are compiled for later.
     """
     try:
         import numpy  # noqa: F401
@@ -483,4 +495,4 @@ def compile(
         raise InputError("threads is a number from 0 on")
     if most_steps < 1:
         raise InputError("most_steps is a number from 1 on")
-    return Session(model, threads, shapes, cache, progress, keep, background, runs_at_once, most_steps, schedules)
+    return Session(model, threads, shapes, cache, progress, keep, background, runs_at_once, most_steps, schedules, cancel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ._cancel import CancelEvent
 from ._models import Model, as_file, private_folder
 from ._options import Shapes, option_words, shape_words
 from ._program import run_for_json
@@ -39,6 +40,7 @@ def verify(
     seed: int | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
+    cancel: CancelEvent | None = None,
 ) -> Comparison:
     """Computes both models on the same inputs, from the definitions of their operators, and compares the outputs:
     `lemma compare`. Models with operators that have no definition are equal where they are the same node by node, or give
@@ -55,7 +57,7 @@ def verify(
     )
     with private_folder(original, other) as folder:
         files = [as_file(original, folder, "original.onnx"), as_file(other, folder, "other.onnx")]
-        answer = run_for_json(["compare", *files, *words], (0, 4))
+        answer = run_for_json(["compare", *files, *words], (0, 4), cancel=cancel)
     return Comparison(
         equal=answer["equal"],
         difference=answer["difference"],

@@ -68,6 +68,20 @@ class Verify(unittest.TestCase):
         self.assertEqual((totals["axioms"], totals["axioms_refused"], totals["proved"],
                           totals["proved_twice"]), (1, 0, 1, 1))
 
+    def test_writes_a_page_with_pictures(self):
+        (self.folder / "more.rules").write_text(RULE + "\nrule negated\n  x : [n]\n  Neg(x) => x\n")
+        page = self.folder / "page.html"
+        self.verify(str(self.folder / "more.rules"), "--html", str(page), code=4)
+        text = page.read_text()
+        swapped, negated = text.partition('<h2 id="rule-negated">')[::2]
+        self.assertIn('<h2 id="rule-swap">', swapped)
+        self.assertIn("lemma certificate", swapped)
+        self.assertIn("A counterexample:", negated)
+        self.assertNotIn("lemma certificate", negated)
+        for part in (swapped, negated):
+            self.assertEqual(part.count("<svg "), 2)
+        self.verify("--html", str(self.folder / "axioms" / "a.axioms"), code=2)  # it is read
+
     def list(self, *options, code=0):
         result = subprocess.run([LEMMA, "rules", "list", "--rules", str(self.folder), *options],
                                 capture_output=True, text=True, timeout=120)

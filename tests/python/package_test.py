@@ -116,30 +116,51 @@ def python_blocks(file):
     return re.findall(r"^```python\n(.*?)^```", file.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def code_of_notebook(file):
-    cells = json.loads(file.read_text())["cells"]
-    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+# What cells of notebooks print or display: of each the form, and what is in it, in this order.
+DISPLAYED = {
+    "build_script.ipynb": [("printed", "damaged.onnx     copied: "), ("text", "equal=True")],
+    "proofs.ipynb": [("text", "Counter"), ("printed", "rule reshape_of_reshape"), ("printed", "n == 1"), ("text", "difference")],
+    "python.ipynb": [("html", "optimized"), ("svg", "MatMul"), ("printed", "reading"), ("text", "equal=True"),
+                     ("printed", "times, "), ("text", "difference"), ("html", "negated_difference: proved"),
+                     ("printed", "not an ONNX model")],
+}
+
+
+def check_notebook(python, file, environment, folder):
+    """Its cells run in order, and show what they should. What is HTML has pictures as images."""
+    cells = json.loads(run(python, HERE / "run_notebook.py", file, environment=environment, folder=folder))
+    wanted = list(DISPLAYED[file.name])
+    for cell in cells:
+        forms = {"printed": cell["printed"], **(cell["shown"] or {})}
+        if "html" in forms:
+            require("<img " in forms["html"] and "data:image/svg+xml;base64," in forms["html"], f"{file.name}: no picture")
+        if wanted and wanted[0][1] in forms.get(wanted[0][0], ""):
+            wanted.pop(0)
+    require(not wanted, f"{file.name} does not show {wanted[:1]}: {json.dumps(cells, indent=1)[:3000]}")
 
 
 def check_examples(python, scratch, environment):
     """What the README and the page show runs in a checkout, and the notebooks in its folder `examples`."""
     sources = {"README.md": python_blocks(ROOT / "README.md"), "docs/python.md": python_blocks(ROOT / "docs/python.md")}
-    sources |= {path.name: [code_of_notebook(path)] for path in sorted((ROOT / "examples").glob("*.ipynb"))}
-    require(len(sources) > 2 and all(sources.values()), f"no examples in one of {list(sources)}")
+    require(all(sources.values()), f"no examples in one of {list(sources)}")
     examples = scratch / "checkout" / "examples"
     examples.mkdir(parents=True)
     for model in (ROOT / "examples").glob("*.onnx"):
         (examples / model.name).write_bytes(model.read_bytes())
     for name, blocks in sources.items():
-        folder = examples.parent if name.endswith(".md") else examples
-        print(f"{name}:", run(python, "-c", "\n".join(blocks), environment=environment, folder=folder), sep="\n")
+        print(f"{name}:", run(python, "-c", "\n".join(blocks), environment=environment, folder=examples.parent), sep="\n")
+    notebooks = sorted((ROOT / "examples").glob("*.ipynb"))
+    require([path.name for path in notebooks] == sorted(DISPLAYED), f"notebooks are {notebooks}")
+    for path in notebooks:
+        check_notebook(python, path, environment, examples)
 
 
-def check_types(package, environment):
-    settings = ("--strict", "--no-incremental", "--python-executable", PYTHON, "--ignore-missing-imports")
+def check_types(package, without_onnx, environment):
+    """With the packages onnx and numpy, and in an environment that has neither."""
     require((package / "py.typed").is_file(), "type checkers will not look at the module")
-    run(PYTHON, "-m", "mypy", *settings, ROOT / "python" / "lemma", HERE / "typed_use.py",
-        environment={**environment, "MYPYPATH": str(ROOT / "python")})
+    for python, use in ((PYTHON, "typed_use.py"), (without_onnx, "typed_use_without_onnx.py")):
+        run(PYTHON, "-m", "mypy", "--strict", "--no-incremental", "--ignore-missing-imports", "--python-executable", python,
+            ROOT / "python" / "lemma", HERE / use, environment={**environment, "MYPYPATH": str(ROOT / "python")})
 
 
 def has_sessions(environment, python):
@@ -201,7 +222,7 @@ def main():
         if arguments.sessions and has_sessions(environment, python):
             result = subprocess.run([python, HERE / "test_session.py"], env=environment, cwd=scratch)
             require(result.returncode == 0, "tests of sessions failed")
-        check_types(package, {**environment, "PYTHONPATH": ""})
+        check_types(package, python, {**environment, "PYTHONPATH": ""})
 
         run(*pip, "uninstall", "--yes", "lemma", environment={**environment, "PYTHONPATH": ""})
         left = files_of(scratch / "empty") - before

@@ -12,6 +12,7 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
+from xml.etree import ElementTree
 
 import onnx
 from onnx import TensorProto, helper
@@ -153,6 +154,129 @@ class Progress(unittest.TestCase):
             with self.assertRaises(LookupError):
                 lemma.simplify(MODEL, progress=give_up, second_judge=False)
             self.assertEqual(list(place.iterdir()), [])
+
+
+class Cancel(unittest.TestCase):
+    LONG = {"strategy": "backtracking", "target": "cpu", "second_judge": False, "time_limit": 120}
+
+    def test_an_event_ends_the_call(self):
+        cancel = threading.Event()
+
+        def stop(step):
+            if step.text != "reading":
+                cancel.set()
+
+        with tempfile.TemporaryDirectory() as folder, place_for_folders() as place:
+            output = pathlib.Path(folder) / "result.onnx"
+            before = time.monotonic()
+            with self.assertRaises(lemma.Cancelled):
+                lemma.optimize(long_chain(), output=output, progress=stop, cancel=cancel, **self.LONG)
+            self.assertLess(time.monotonic() - before, 100)  # it would search for 120 s
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
+            self.assertEqual(list(place.iterdir()), [])
+
+    def test_an_event_that_is_set_before(self):
+        cancel = threading.Event()
+        cancel.set()
+        for call in (lambda: lemma.simplify(MODEL, cancel=cancel), lambda: lemma.verify(MODEL, MODEL, cancel=cancel),
+                     lambda: lemma.optimize_all([MODEL], cancel=cancel), lambda: lemma.Rule(RIGHT_RULE).prove(cancel=cancel)):
+            with self.assertRaises(lemma.Cancelled):
+                call()
+
+    def test_an_event_that_is_never_set(self):
+        model, report = lemma.optimize(MODEL, cancel=threading.Event(), **QUICK)
+        self.assertEqual(report.status, "optimized")
+        self.assertEqual(model, lemma.optimize(MODEL, **QUICK)[0])
+
+
+class Tasks(unittest.TestCase):
+    def test_steps_and_result(self):
+        task = lemma.start(lemma.optimize, MODEL, **QUICK)
+        texts = [step.text for step in task]
+        self.assertIn("reading", texts)
+        model, report = task.result()
+        self.assertTrue(task.done())
+        self.assertEqual(report.status, "optimized")
+        self.assertEqual(texts, [step.text for step in task])  # from the first one on
+        self.assertEqual(model, lemma.optimize(MODEL, **QUICK)[0])
+
+    def test_a_task_is_cancelled(self):
+        with place_for_folders() as place:
+            with lemma.start(lemma.optimize, long_chain(), **Cancel.LONG) as task:
+                next(iter(task))
+                with self.assertRaises(TimeoutError):
+                    task.result(0.01)
+            self.assertTrue(task.done())
+            with self.assertRaises(lemma.Cancelled):
+                task.result()
+            self.assertEqual(list(place.iterdir()), [])
+
+    def test_errors_come_with_the_result(self):
+        task = lemma.start(lemma.optimize, b"no model")
+        list(task)
+        with self.assertRaises(lemma.InputError):
+            task.result()
+        for wrong in (lambda: lemma.start(lemma.inspect, MODEL),
+                      lambda: lemma.start(lemma.optimize, MODEL, progress=print)):
+            with self.assertRaises(lemma.InputError):
+                wrong()
+
+
+class Pictures(unittest.TestCase):
+    def check(self, pictures, titles):
+        self.assertEqual([picture.title for picture in pictures], titles)
+        for picture in pictures:
+            root = ElementTree.fromstring(picture._repr_svg_())
+            self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+            self.assertIn(".compute", picture.svg)
+
+    def test_of_a_result(self):
+        _, report = lemma.optimize(MODEL, pictures=True, **QUICK)
+        self.check(report.pictures, ["Before", "After"])
+        self.assertIn("MatMul", report.pictures[0].svg)
+        shown = report._repr_html_()
+        self.assertEqual(shown.count("<img "), 2)
+        self.assertIn(next(iter(report.rules_used)), shown)
+
+    def test_of_a_report_in_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "report.json"
+            _, report = lemma.optimize(MODEL, report=file, pictures=True, **QUICK)
+            self.assertTrue(file.exists())
+        for without in (report, lemma.optimize(MODEL, **QUICK)[1]):
+            self.assertEqual(without.pictures, ())
+            self.assertNotIn("<img ", without._repr_html_())
+
+    def test_of_proofs(self):
+        for verdict in lemma.verify_rules(RIGHT_RULE + "\n" + WRONG_RULE):
+            self.check(verdict.pictures, ["Left side", "Right side"])
+            self.assertIn("Neg", verdict.pictures[0].svg)
+            self.assertEqual(verdict._repr_html_().count("<img "), 2)
+
+
+class Terms(unittest.TestCase):
+    def test_a_rule_of_terms(self):
+        a, b = lemma.tensor("a : [A..]"), lemma.tensor("b : [A..]")
+        rule = lemma.rule_of("negated_difference", -(a - b), b - a)
+        self.assertEqual(rule.text, RIGHT_RULE)
+        self.assertTrue(rule.prove())
+
+    def test_attributes_results_and_lines(self):
+        x, w = lemma.tensor("x : [m, k]"), lemma.tensor("weight w : [k, n]")
+        parts = lemma.op.Split(lemma.op.Transpose(x @ w, perm=[1, 0]), axis=0, split=["p", "q"])
+        self.assertEqual(str(parts[1] / x), "Div(Split{axis=0, split=[p, q]}(Transpose{perm=[1, 0]}(MatMul(x, w)))#1, x)")
+        rule = lemma.rule_of("one_by_one", x @ w, w @ x, "where m == 1, k == 1, n == 1", both_ways=True)
+        self.assertIn("  weight w : [k, n]\n  where m == 1, k == 1, n == 1\n  MatMul(x, w) = MatMul(w, x)\n", rule.text)
+        self.assertTrue(rule.prove())
+
+    def test_wrong_terms(self):
+        x = lemma.tensor("x : [m, k]")
+        for wrong in (lambda: lemma.tensor("[m, k]"), lambda: x @ 2, lambda: x[-1], lambda: x + lemma.tensor("x : [k, m]")):
+            with self.assertRaises(lemma.InputError):
+                wrong()
+        with self.assertRaises(lemma.InputError) as raised:
+            lemma.rule_of("no_operator", lemma.op.NoSuchOperator(x), x).prove()
+        self.assertIn("NoSuchOperator", str(raised.exception))
 
 
 class ManyModels(unittest.TestCase):

@@ -330,6 +330,15 @@ class Sessions(unittest.TestCase):
             session.run(None, arrays(7))
         self.assertFalse(private.exists())
 
+    def test_a_compilation_is_cancelled(self):
+        cancel = threading.Event()
+        with self.assertRaises(lemma.Cancelled):
+            lemma.compile(dense(4), cache=False, cancel=cancel, progress=lambda step: cancel.set())
+        task = lemma.start(lemma.compile, dense(4), cache=False)
+        self.assertTrue(list(task))  # its steps
+        with task.result() as session:
+            self.assertEqual(session.run(["s"], {"x": np.zeros((4, 6), np.float32)})[0].shape, (4, 5))
+
     def test_a_session_runs_after_a_fork(self):
         with lemma.compile(dense(4), threads=2) as session:
             expected = session.run(None, arrays())

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
-#include <unordered_map>
 
 #include <fmt/format.h>
 #include <z3++.h>
 
+#include "verifier/index/answer_cache.h"
 #include "verifier/index/refutation.h"
 #include "verifier/index/solver_process.h"
 
@@ -249,16 +248,11 @@ bool ask(const std::string& smt) {
 }  // namespace
 
 bool is_refuted(const std::string& smt) {
-  static std::mutex mutex;
-  static std::unordered_map<std::string, bool> answers;
-  {
-    const std::lock_guard lock(mutex);
-    const auto entry = answers.find(smt);
-    if (entry != answers.end()) return entry->second;
-  }
+  constexpr std::size_t most_bytes = 256'000'000;  // of texts
+  static AnswerCache answers(most_bytes);
+  if (const auto known = answers.find(smt)) return *known;
   const bool answer = ask(smt);
-  const std::lock_guard lock(mutex);
-  answers.emplace(smt, answer);
+  answers.add(smt, answer);
   return answer;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Queries to Z3. Every query is an SMT-LIB text, solved in its own context under Z3's own resource
-// count, so that its answer depends only on the text. Answers are cached by text. Those that may not be counted are asked in
+// count, so that its answer depends only on the text. Answers are cached by text (answer_cache.h). Those that may not be counted are asked in
 // processes of their own (solver_process.h).
 
 #include <string>
