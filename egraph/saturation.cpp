@@ -152,7 +152,8 @@ class Saturator {
     for (RuleSearch& search : searches) search.limits.index = &index;
     run_tasks(searches);
     for (RuleSearch& search : searches) {
-      while (!watch_.interrupted() && matchers_[search.rule].must_repeat(egraph_, search.task_matches))
+      while (!watch_.interrupted() &&
+             matchers_[search.rule].must_repeat(egraph_, search.task_matches))
         run_tasks({&search, 1});
       if (watch_.stopped()) return false;
       if (!finish(search, iteration)) complete = false;
@@ -285,7 +286,7 @@ class Saturator {
   engine::Watch watch_;
   engine::Scheduler scheduler_;
   std::vector<std::size_t> runs_;  // by rule
-  std::vector<ClassId> right_;  // of the match being applied
+  std::vector<ClassId> right_;     // of the match being applied
   SaturationReport report_;
 };
 

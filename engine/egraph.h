@@ -186,11 +186,10 @@ class EGraph {
   void mark_duplicate(ENodeId id);
   void restore_congruence();
   void drop_duplicates();
-  void join_data(ClassId canonical, const Data& other)
-    requires Analysis<L>;
+  void join_data(ClassId canonical, const Data& other) requires Analysis<L>;
+  void unite_data(ClassId canonical, const Data& gone) requires Analysis<L>;
   void restore_data();
-  void propagate_data()
-    requires Analysis<L>;
+  void propagate_data() requires Analysis<L>;
   Result<void> check_node(ENodeId id) const;
 
   L language_;

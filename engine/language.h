@@ -22,7 +22,7 @@ struct GraphOf {
   using type = EGraph<L>;
 };
 template <typename L>
-  requires requires { typename L::Graph; }
+requires requires { typename L::Graph; }
 struct GraphOf<L> {
   using type = typename L::Graph;
 };
@@ -48,8 +48,8 @@ concept LabelledLanguage = requires(L& language, const graph_of<L>& graph, FormI
 /// a least fixpoint.
 ///
 /// `make`: what a node shows, from what is known of its children. `join`: adds what another node, or
-/// class, shows; true if the result says something that one of the two did not. It must be
-/// associative, commutative and idempotent, and have no endless chains.
+/// class, shows; true if that changes what is known. It must be associative, commutative and
+/// idempotent, and have no endless chains.
 template <typename L>
 concept Analysis = requires(L& language, graph_of<L>& graph, ENodeId node, typename L::Data& known,
                             const typename L::Data& other) {
@@ -74,11 +74,12 @@ concept OwnAnalysis = requires(L& language, graph_of<L>& graph, ENodeId node, Cl
 /// May add nodes to the e-graph and unite classes where the analysis shows something: called in
 /// rebuild() for new classes, and for those of which more is known now.
 template <typename L>
-concept Modifies =
-    requires(L& language, graph_of<L>& graph, ClassId id) { language.modify(graph, id); };
+concept Modifies = requires(L& language, graph_of<L>& graph, ClassId id) {
+  language.modify(graph, id);
+};
 
 template <typename L>
-concept Language = LabelledLanguage<L> && (Analysis<L> || OwnAnalysis<L>);
+concept Language = LabelledLanguage<L> &&(Analysis<L> || OwnAnalysis<L>);
 
 /// For languages that know nothing of classes; to be derived from.
 struct NoAnalysis {

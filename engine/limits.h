@@ -97,8 +97,8 @@ struct Round {
 /// searches and applies; nodes changed after `now` are new to the next round. The e-graph is rebuilt
 /// after each.
 template <typename Graph, typename RunRound>
-std::size_t run_rounds(Graph& egraph, const RoundLimits& limits, Watch& watch,
-                       Scheduler& scheduler, const RunRound& round) {
+std::size_t run_rounds(Graph& egraph, const RoundLimits& limits, Watch& watch, Scheduler& scheduler,
+                       const RunRound& round) {
   std::size_t iterations = 0;
   egraph.rebuild();
   while (!watch.exhausted(egraph) && !watch.interrupted()) {

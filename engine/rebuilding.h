@@ -63,15 +63,21 @@ bool EGraph<L>::unite(ClassId a, ClassId b) {
   if constexpr (OwnAnalysis<L>)
     language_.united(self(), a, b, known);
   else
-    join_data(a, known);
+    unite_data(a, known);
   return true;
 }
 
 template <typename L>
-void EGraph<L>::join_data(ClassId canonical, const Data& other)
-  requires Analysis<L>
-{
+void EGraph<L>::join_data(ClassId canonical, const Data& other) requires Analysis<L> {
   if (language_.join(at(canonical).data, other)) data_changed_.push_back(canonical);
+}
+
+/// The parents of one of two classes know less if either has learnt something from the other.
+template <typename L>
+void EGraph<L>::unite_data(ClassId canonical, const Data& gone) requires Analysis<L> {
+  Data other = gone;
+  const bool other_learns = language_.join(other, at(canonical).data);
+  if (language_.join(at(canonical).data, gone) || other_learns) data_changed_.push_back(canonical);
 }
 
 template <typename L>
@@ -168,9 +174,7 @@ void EGraph<L>::restore_data() {
 /// Tells the parents of what is known now. Where classes have become equal meanwhile, congruence
 /// comes first: rebuild() calls this again.
 template <typename L>
-void EGraph<L>::propagate_data()
-  requires Analysis<L>
-{
+void EGraph<L>::propagate_data() requires Analysis<L> {
   while (changed_.empty() && !data_changed_.empty())
     for (const ClassId id : take_canonical(*this, data_changed_)) {
       // Matches that a condition has kept out are looked at again.
