@@ -1,6 +1,8 @@
 #pragma once
 // Adding nodes to an e-graph: templates of engine/egraph.h, which includes this.
 
+#include "engine/egraph.h"
+
 namespace lemma::engine {
 
 template <typename L>

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "engine/egraph.h"
+
 namespace lemma::engine {
 
 namespace detail {
