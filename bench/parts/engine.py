@@ -2,7 +2,8 @@
 """Measures the e-graph engine. Two parts:
 
 - with --before BINARY: build/release/bench/bin/egraph_benchmark beside an older one, in alternating runs; the figure is
-  the median of the ratios of processor time of neighbouring runs;
+  the median of the ratios of processor time of neighbouring runs. With valgrind also the instructions of a saturation,
+  which do not depend on what else runs;
 - terms by the engine alone (build/release/bench/bin/engine_terms), beside egglog (package egglog) and egg (package
   snake-egg) where --python has them: sums of N terms until nothing new follows, and egg's math set.
 
@@ -12,6 +13,7 @@ Exit code: 0 all programs that count nodes agree on the saturated sums, 4 otherw
 import argparse
 import json
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -40,7 +42,7 @@ def arguments():
 # ---- Before and after ------------------------------------------------------------------------------------------------
 
 def processor_times(binary):
-    done = subprocess.run([binary, f"--benchmark_filter={FILTER}", "--benchmark_format=json", "--benchmark_min_time=0.2"],
+    done = subprocess.run([binary, f"--benchmark_filter={FILTER}", "--benchmark_format=json", "--benchmark_min_time=0.05"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return {run["name"]: run["cpu_time"] for run in json.loads(done.stdout)["benchmarks"] if not run.get("error_occurred")}
 
@@ -60,6 +62,19 @@ def compare(before, runs):
         what = re.sub(r"extract_sum/(\d+)", r"tensors: extraction from a sum of \1 terms", what)
         yield [what, None, statistics.median(a for a, _ in times[name]), statistics.median(b for _, b in times[name]),
                statistics.median(of_runs), None, None]
+
+
+def instructions(binary):
+    """Millions, of the program that saturates the sum of eight terms once."""
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary,
+                           "--benchmark_filter=saturate_sum/terms:8/log:0/threads:1", "--benchmark_min_time=0.000001"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+    return int(re.search(r"refs:\s*([\d,]+)", done.stderr)[1].replace(",", "")) / 1e6
+
+
+def compare_instructions(before):
+    old, new = instructions(before), instructions(BIN / "egraph_benchmark")
+    return ["tensors: saturation of a sum of 8 terms, million instructions", None, old, new, new / old, None, None]
 
 
 # ---- Terms -----------------------------------------------------------------------------------------------------------
@@ -95,6 +110,8 @@ def main():
     rows, agree = [], True
     if options.before:
         rows += compare(options.before, options.runs)
+        if shutil.which("valgrind"):
+            rows.append(compare_instructions(options.before))
     for row, own, egglog in terms(options):
         rows.append(row)
         if own["stop"] == "saturated" and egglog and egglog["nodes"] != own["nodes"]:

@@ -29,7 +29,8 @@ lemma::Result<engine::RoundLimits> limits_of(int count, char** arguments) {
   limits.match_limit = 0;
   for (int i = 3; i < count; i += 2) {
     const std::string_view option = arguments[i];
-    const auto value = i + 1 < count ? lemma::number_of<std::size_t>(arguments[i + 1]) : std::nullopt;
+    const auto value =
+        i + 1 < count ? lemma::number_of<std::size_t>(arguments[i + 1]) : std::nullopt;
     if (!value) return lemma::bad_input("an option has no number: " + std::string(option));
     if (option == "--iterations")
       limits.iterations = *value;

@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <optional>
 
-#include "base/number_text.h"
-#include "engine/chosen_term.h"
-#include "engine/egraph.h"
-#include "engine/saturation.h"
+#include "lemma/base/number_text.h"
+#include "lemma/engine/chosen_term.h"
+#include "lemma/engine/egraph.h"
+#include "lemma/engine/saturation.h"
 
 namespace engine = lemma::engine;
 
