@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the e-graph engine. Two parts:
 
-- with --before BINARY: build/release/bench/bin/egraph_benchmark beside an older one, in alternating runs; the figure is
+- with --before BINARY: build/release/bench/bin/egraph_benchmark (LEMMA_BUILD_BENCHMARKS) beside an older one, in alternating runs; the figure is
   the median of the ratios of processor time of neighbouring runs. With valgrind also the instructions of a saturation,
   which do not depend on what else runs;
 - terms by the engine alone (build/release/bench/bin/engine_terms), beside egglog (package egglog) and egg (package
