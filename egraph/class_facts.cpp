@@ -97,8 +97,8 @@ FactsId EGraph::facts_of(FormId form, std::span<const FactsId> operands,
 
 /// The facts of a node, from those that its children have now.
 FactsId EGraph::facts_of(ENodeId id) {
-  const ENode node = nodes_[id.v];
-  const FormId form = form_of_[id.v];
+  const ENode node = this->node(id);
+  const FormId form = this->form(id);
   const std::vector<TensorType>& types = types_[forms_[form.v].type.v];
   if (node.kind == ENodeKind::input) return facts_of_inputs_[node.payload];
   if (node.kind == ENodeKind::constant)
@@ -125,7 +125,7 @@ FactsId EGraph::facts_of(ENodeId id) {
 }
 
 void EGraph::learn(ClassId canonical, FactsId more) {
-  EClass& own = at(canonical);
+  TensorLanguage::Data& own = data(canonical);
   if (own.facts == more) return;
   const std::vector<ValueFacts>& before = facts_[own.facts.v];
   std::vector<ValueFacts> after;
@@ -143,16 +143,11 @@ void EGraph::learn(ClassId canonical, FactsId more) {
 
 void EGraph::propagate_facts() {
   while (!facts_changed_.empty()) {
-    std::vector<ClassId> todo;
-    todo.swap(facts_changed_);
-    for (ClassId& id : todo) id = find(id);
-    std::sort(todo.begin(), todo.end());
-    todo.erase(std::unique(todo.begin(), todo.end()), todo.end());
-    for (const ClassId id : todo) {
+    for (const ClassId id : engine::take_canonical(*this, facts_changed_)) {
       // Matches that these facts have kept out are looked at again.
-      touch(at(id).parents);
-      touch(at(id).nodes);
-      for (const ENodeId parent : at(id).parents) learn(find(parent.founded()), facts_of(parent));
+      touch(parents(id));
+      touch(nodes(id));
+      for (const ENodeId parent : parents(id)) learn(find(parent.founded()), facts_of(parent));
     }
   }
 }
@@ -161,15 +156,15 @@ void EGraph::propagate_facts() {
 void EGraph::find_observed() {
   if (observers_.empty() && observed_roots_.empty()) return;
   observation_is_stale_ = false;
-  observed_.assign(nodes_.size(), 0);
+  observed_.assign(id_count(), 0);
   std::vector<ENodeId> stack = observers_;
   const auto observe = [&](ClassId id) {
-    const std::vector<ValueFacts>& known = facts_[at(id).facts.v];
+    const std::vector<ValueFacts>& known = facts_[data(id).facts.v];
     const bool harmless = std::all_of(
         known.begin(), known.end(),
         [](const ValueFacts& value_facts) { return value_facts.defined && value_facts.finite(); });
     if (harmless || std::exchange(observed_[id.v], 1) != 0) return;
-    const std::vector<ENodeId>& members = at(id).nodes;
+    const std::vector<ENodeId>& members = nodes(id);
     stack.insert(stack.end(), members.begin(), members.end());
   };
   for (const ClassId root : observed_roots_) observe(find(root));

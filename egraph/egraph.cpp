@@ -31,20 +31,6 @@ TypeId EGraph::intern(std::vector<TensorType> types) {
   return {bucket.back()};
 }
 
-NodeTable::Key EGraph::key_of_many(FormId form, std::span<const ClassId> children) {
-  std::uint64_t hash = children.size();
-  for (const ClassId child : children) {
-    hash = (hash + child.v + 1) * 0x9e3779b97f4a7c15U;  // 2^64 over the golden ratio
-    hash ^= hash >> 32U;
-  }
-  return {form.v, static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32U)};
-}
-
-bool EGraph::has_children(ENodeId id, std::span<const ClassId> children) const {
-  const auto own = this->children(id);
-  return std::equal(children.begin(), children.end(), own.begin(), own.end());
-}
-
 FormId EGraph::intern_form(const ENode& node, std::span<const TypeId> operands, TypeId type,
                            bool never_weight_only) {
   InferenceKey key = {static_cast<std::uint32_t>(node.kind), node.op.v, node.payload,
@@ -72,17 +58,6 @@ FormId EGraph::intern_form(const ENode& node, std::span<const ClassId> children,
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-std::span<ClassId> EGraph::own_children(ENodeId id) {
-  ENode& node = nodes_[id.v];
-  return {node.child_count <= ENode::most_near ? node.near : &children_[node.near[0].v],
-          node.child_count};
-}
-
-std::span<const ClassId> EGraph::founding_children(ENodeId id) const {
-  return std::span(founding_children_)
-      .subspan(first_founding_child_[id.v], nodes_[id.v].child_count);
-}
-
 std::vector<TensorType> EGraph::input_types(ENodeId id) const {
   std::vector<TensorType> result;
   for (const ClassId child : children(id))
@@ -96,108 +71,20 @@ bool EGraph::all_weight_only(std::span<const ClassId> children) const {
 }
 
 bool EGraph::weight_only(ENodeId id) const {
-  return !forms_[form_of_[id.v].v].never_weight_only && all_weight_only(children(id));
+  return !forms_[form(id).v].never_weight_only && all_weight_only(children(id));
 }
 
 const Constant* EGraph::constant_of(ClassId id) const {
-  const std::uint32_t position = at(find(id)).constant;
+  const std::uint32_t position = data(find(id)).constant;
   return position < constants_.size() ? &constants_[position] : nullptr;
 }
 
 std::size_t EGraph::memory_bytes() const {
-  return nodes_.capacity() * sizeof(ENode) + classes_.capacity() * sizeof(EClass) +
-         (children_.capacity() + founding_children_.capacity()) * sizeof(ClassId) +
-         (form_of_.capacity() + stamp_of_.capacity() + parent_of_.capacity() +
-          place_of_.capacity() + first_founding_child_.capacity()) *
-             sizeof(std::uint32_t) +
-         table_.bytes() + 2 * list_entries_ * sizeof(ENodeId) +
+  return engine::EGraph<TensorLanguage>::memory_bytes() +
          512 * (types_.size() + attributes_.size()) + 256 * (inferred_.size() + forms_.size());
 }
 
 // ---- Terms ------------------------------------------------------------------------------------
-
-ENodeId EGraph::append(FormId form, std::span<const ClassId> canonical,
-                       std::span<const ClassId> founding) {
-  const ENodeId id{static_cast<std::uint32_t>(nodes_.size())};
-  ENode node = forms_[form.v].node;
-  node.child_count = static_cast<std::uint32_t>(canonical.size());
-  if (node.child_count <= ENode::most_near) {
-    std::copy(canonical.begin(), canonical.end(), node.near);
-  } else {
-    node.near[0].v = static_cast<std::uint32_t>(children_.size());
-    children_.insert(children_.end(), canonical.begin(), canonical.end());
-  }
-  first_founding_child_.push_back(static_cast<std::uint32_t>(founding_children_.size()));
-  founding_children_.insert(founding_children_.end(), founding.begin(), founding.end());
-  for (std::size_t i = 0; i < canonical.size(); ++i) {
-    const auto before = canonical.first(i);
-    if (canonical[i].is_none() ||
-        std::find(before.begin(), before.end(), canonical[i]) != before.end())
-      continue;
-    at(canonical[i]).parents.push_back(id);
-    at(canonical[i]).parent_kinds |= kind_bit(node.kind, node.op);
-  }
-  nodes_.push_back(node);
-  form_of_.push_back(form);
-  stamp_of_.push_back(clock_);
-  list_entries_ += 2 + canonical.size();
-  if (node.kind == ENodeKind::operation) {
-    if (node.op.v >= operator_nodes_.size()) operator_nodes_.resize(node.op.v + std::size_t{1});
-    operator_nodes_[node.op.v].push_back(id);
-  }
-  if (observes(form)) observers_.push_back(id);
-  if (node.kind == ENodeKind::projection) projections_.push_back(id);
-  return id;
-}
-
-void EGraph::found_class(ENodeId id) {
-  const ENode& node = nodes_[id.v];
-  parent_of_.push_back(id.v);
-  if (free_places_.empty()) {
-    free_places_.push_back(static_cast<std::uint32_t>(classes_.size()));
-    classes_.emplace_back();
-  }
-  place_of_.push_back(free_places_.back());
-  free_places_.pop_back();
-  EClass& own = at(id.founded());
-  own.nodes.push_back(id);
-  own.node_kinds = kind_bit(node.kind, node.op);
-  own.type = forms_[form_of_[id.v].v].type;
-  own.weight_only = weight_only(id);
-  if (node.kind == ENodeKind::constant) own.constant = node.payload;
-  own.facts = facts_of(id);
-  ++class_count_;
-}
-
-/// Does as if the node had founded a class, which was then united with `home`.
-void EGraph::join_class(ENodeId id, ClassId home) {
-  parent_of_.push_back(home.v);
-  place_of_.push_back(absent_place);
-  EClass& kept = at(home);
-  kept.nodes.push_back(id);
-  kept.node_kinds |= kind_bit(nodes_[id.v].kind, nodes_[id.v].op);
-  const bool weights = weight_only(id);
-  if (kept.weight_only != weights) weight_changed_.push_back(home);
-  kept.weight_only = kept.weight_only || weights;
-  if (!observed_.empty()) observation_is_stale_ = observation_is_stale_ || is_observed(home);
-  learn(home, facts_of(id));
-}
-
-ClassId EGraph::add(FormId form, std::span<const ClassId> children, ClassId home) {
-  absl::InlinedVector<ClassId, 4> canonical(children.begin(), children.end());
-  for (ClassId& child : canonical)
-    if (!child.is_none()) child = find(child);
-  const NodeTable::Key key = key_of(form, canonical);
-  if (const std::uint32_t existing = lookup(key, canonical); existing != NodeTable::absent)
-    return {existing};
-  const ENodeId id = append(form, canonical, children);
-  table_.insert(key, id.v);
-  if (home.is_none())
-    found_class(id);
-  else
-    join_class(id, find(home));
-  return id.founded();
-}
 
 ClassId EGraph::add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<TensorType> types) {
   ENode node;
@@ -212,7 +99,7 @@ ClassId EGraph::add_leaf(ENodeKind kind, std::uint32_t payload, std::vector<Tens
 ClassId EGraph::add_constant(const Constant& constant) {
   std::vector<ClassId>& bucket = constants_by_hash_[constant.hash()];
   for (const ClassId id : bucket)
-    if (constants_[nodes_[id.v].payload] == constant) return id;
+    if (constants_[node({id.v}).payload] == constant) return id;
   const auto position = static_cast<std::uint32_t>(constants_.size());
   constants_.push_back(constant);
   bucket.push_back(add_leaf(ENodeKind::constant, position, {constant.type()}));
@@ -338,7 +225,7 @@ std::vector<ClassId> EGraph::add_graph(const Graph& graph, std::span<const Value
   }
   for (const GraphOutput& output : graph.outputs())
     outputs_.push_back({output.name, values[output.value.v]});
-  original_id_limit_ = static_cast<std::uint32_t>(nodes_.size());
+  original_id_limit_ = static_cast<std::uint32_t>(id_count());
   adding_graph_ = false;
   return values;
 }

@@ -1,81 +1,31 @@
 #include "egraph/extraction.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <queue>
-
-#include <fmt/format.h>
 
 #include "egraph/local_search.h"
 
 namespace lemma {
 
-// ---- Orders and costs of selections -----------------------------------------------------------
-
 std::optional<std::vector<ClassId>> topological_order(const EGraph& egraph,
                                                       std::span<const ClassId> roots,
                                                       const std::vector<ENodeId>& node_of) {
-  // Number of operands that are still to come, and users, of each class in use.
-  std::vector<std::uint32_t> waiting(egraph.id_count(), 0);
-  std::vector<std::vector<ClassId>> users(egraph.id_count());
-  std::vector<char> seen(egraph.id_count(), 0);
-  std::vector<ClassId> stack;
-  std::size_t in_use = 0;
-  const auto visit = [&](ClassId id) {
-    if (seen[id.v] != 0) return;
-    seen[id.v] = 1;
-    ++in_use;
-    stack.push_back(id);
-  };
-  for (const ClassId root : roots) visit(egraph.find(root));
-  using Entry = std::pair<std::uint32_t, std::uint32_t>;  // node, class
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  while (!stack.empty()) {
-    const ClassId id = stack.back();
-    stack.pop_back();
-    const ENodeId node = node_of[id.v];
-    if (node.is_none()) return std::nullopt;
-    for (const ClassId child : egraph.children(node)) {
-      if (child.is_none()) continue;
-      ++waiting[id.v];
-      users[child.v].push_back(id);
-      visit(child);
-    }
-    if (waiting[id.v] == 0) ready.emplace(node.v, id.v);
-  }
-  std::vector<ClassId> order;
-  while (!ready.empty()) {
-    const ClassId id{ready.top().second};
-    ready.pop();
-    order.push_back(id);
-    for (const ClassId user : users[id.v])
-      if (--waiting[user.v] == 0) ready.emplace(node_of[user.v].v, user.v);
-  }
-  if (order.size() != in_use) return std::nullopt;
-  return order;
+  return engine::topological_order(egraph, roots, node_of);
 }
 
-namespace {
-
-/// Drops what no root needs and adds up the cost. Requires a selection without cycles.
-Selection finished(const EGraph& egraph, std::span<const ClassId> roots, const NodeCost& cost,
-                   const std::vector<ENodeId>& node_of) {
-  Selection result;
-  result.node_of.assign(egraph.id_count(), ENodeId::none());
-  const auto order = topological_order(egraph, roots, node_of);
-  if (!order) {
-    result.cost = std::numeric_limits<double>::infinity();
-    return result;
-  }
-  for (const ClassId id : *order) {
-    result.node_of[id.v] = node_of[id.v];
-    result.cost += cost(egraph, node_of[id.v]);
-  }
-  return result;
+std::vector<ENodeId> cheapest_trees(const EGraph& egraph, const std::vector<double>& node_cost,
+                                    const std::vector<char>& free) {
+  return engine::cheapest_trees(egraph, node_cost, free);
 }
 
-}  // namespace
+Result<Selection> extract_greedy(const EGraph& egraph, std::span<const ClassId> roots,
+                                 const NodeCost& cost) {
+  return engine::extract_greedy(egraph, roots, cost);
+}
+
+Result<void> validate(const EGraph& egraph, std::span<const ClassId> roots, const NodeCost& cost,
+                      const Selection& selection) {
+  return engine::validate(egraph, roots, cost, selection);
+}
 
 Selection original_selection(const EGraph& egraph, std::span<const ClassId> roots,
                              const NodeCost& cost) {
@@ -88,95 +38,20 @@ Selection original_selection(const EGraph& egraph, std::span<const ClassId> root
     ENodeId& chosen = node_of[egraph.find(id.founded()).v];
     if (chosen.is_none()) chosen = id;
   }
-  return finished(egraph, roots, cost, node_of);
-}
-
-// ---- Greedy -----------------------------------------------------------------------------------
-
-std::vector<ENodeId> cheapest_trees(const EGraph& egraph, const std::vector<double>& node_cost,
-                                    const std::vector<char>& free) {
-  constexpr double largest = 1e300;  // sums of shared operands grow exponentially
-  const std::size_t count = egraph.id_count();
-  std::vector<ENodeId> chosen(count, ENodeId::none());
-  std::vector<double> class_cost(count, 0), sum(count, 0);
-  std::vector<std::uint32_t> missing(count, 0);
-  std::vector<char> done(count, 0);
-  struct Entry {
-    double cost;
-    ENodeId node;
-    bool operator>(const Entry& other) const {
-      return cost != other.cost ? cost > other.cost : node > other.node;
-    }
-  };
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  std::vector<ClassId> settled;
-  for (std::uint32_t i = 0; i < count; ++i)
-    if (!free.empty() && free[i] != 0) {
-      done[i] = 1;
-      settled.push_back({i});
-    }
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const ENode& node = egraph.node({i});
-    if (node.duplicate || !std::isfinite(node_cost[i])) continue;
-    sum[i] = node_cost[i];
-    for (const ClassId child : egraph.children({i})) missing[i] += child.is_none() ? 0 : 1;
-    if (missing[i] == 0) queue.push({sum[i], {i}});
-  }
-  const auto settle = [&](ClassId id) {
-    for (const ENodeId parent : egraph.parents(id)) {
-      if (egraph.node(parent).duplicate || !std::isfinite(node_cost[parent.v])) continue;
-      for (const ClassId child : egraph.children(parent)) {
-        if (child != id) continue;
-        sum[parent.v] = std::min(largest, sum[parent.v] + class_cost[id.v]);
-        if (--missing[parent.v] == 0) queue.push({sum[parent.v], parent});
-      }
-    }
-  };
-  for (const ClassId id : settled) settle(id);
-  while (!queue.empty()) {
-    const Entry entry = queue.top();
-    queue.pop();
-    const ClassId id = egraph.find(entry.node.founded());
-    if (done[id.v] != 0) continue;
-    done[id.v] = 1;
-    chosen[id.v] = entry.node;
-    class_cost[id.v] = entry.cost;
-    settle(id);
-  }
-  return chosen;
-}
-
-namespace {
-
-std::vector<double> costs_of_nodes(const EGraph& egraph, const NodeCost& cost) {
-  std::vector<double> result(egraph.id_count(), std::numeric_limits<double>::infinity());
-  for (std::uint32_t i = 0; i < result.size(); ++i)
-    if (!egraph.node({i}).duplicate) result[i] = cost(egraph, {i});
-  return result;
-}
-
-}  // namespace
-
-Result<Selection> extract_greedy(const EGraph& egraph, std::span<const ClassId> roots,
-                                 const NodeCost& cost) {
-  const auto chosen = cheapest_trees(egraph, costs_of_nodes(egraph, cost), {});
-  for (const ClassId root : roots)
-    if (chosen[egraph.find(root).v].is_none())
-      return bad_input(fmt::format("class {} cannot be computed at finite cost", root.v));
-  return finished(egraph, roots, cost, chosen);
+  return engine::finished(egraph, roots, cost, node_of);
 }
 
 Result<Selection> extract(const EGraph& egraph, std::span<const ClassId> roots,
                           const NodeCost& cost, const Selection& initial,
                           const ExtractionOptions& options) {
   LEMMA_RETURN_IF_ERROR(validate(egraph, roots, cost, initial));
-  const std::vector<double> node_cost = costs_of_nodes(egraph, cost);
+  const std::vector<double> node_cost = engine::costs_of_nodes(egraph, cost);
   Selection best = initial;
   const auto greedy = extract_greedy(egraph, roots, cost);
   const auto improve = [&](const Selection& start, double seconds) {
     std::vector<ENodeId> improved =
         search_locally(egraph, roots, node_cost, start.node_of, {seconds, options.max_passes});
-    Selection candidate = finished(egraph, roots, cost, improved);
+    Selection candidate = engine::finished(egraph, roots, cost, improved);
     if (candidate.cost < best.cost) best = std::move(candidate);
   };
   improve(initial, options.time_limit_seconds / 2);
@@ -185,53 +60,6 @@ Result<Selection> extract(const EGraph& egraph, std::span<const ClassId> roots,
     improve(*greedy, options.time_limit_seconds / 2);
   }
   return best;
-}
-
-// ---- Validation -------------------------------------------------------------------------------
-
-Result<void> validate(const EGraph& egraph, std::span<const ClassId> roots, const NodeCost& cost,
-                      const Selection& selection) {
-  if (selection.node_of.size() != egraph.id_count())
-    return internal_error("the selection is of another e-graph");
-  enum class Mark : char { unseen, open, closed };
-  std::vector<Mark> marks(egraph.id_count(), Mark::unseen);
-  struct Frame {
-    ClassId id;
-    std::size_t next_child;
-  };
-  double total = 0;
-  std::vector<Frame> path;
-  for (const ClassId named : roots) {
-    const ClassId root = egraph.find(named);
-    if (marks[root.v] == Mark::unseen) path.push_back({root, 0});
-    while (!path.empty()) {
-      Frame& frame = path.back();
-      const ENodeId node = selection.node_of[frame.id.v];
-      if (marks[frame.id.v] == Mark::unseen) {
-        if (node.is_none()) return internal_error(fmt::format("class {} has no node", frame.id.v));
-        if (egraph.find(node.founded()) != frame.id)
-          return internal_error(fmt::format("node {} is not of class {}", node.v, frame.id.v));
-        marks[frame.id.v] = Mark::open;
-        total += cost(egraph, node);
-      }
-      const auto children = egraph.children(node);
-      if (frame.next_child == children.size()) {
-        marks[frame.id.v] = Mark::closed;
-        path.pop_back();
-        continue;
-      }
-      const ClassId child = children[frame.next_child++];
-      if (child.is_none()) continue;
-      if (egraph.find(child) != child) return internal_error("the e-graph has not been rebuilt");
-      if (marks[child.v] == Mark::open)
-        return internal_error(fmt::format("class {} depends on itself", child.v));
-      if (marks[child.v] == Mark::unseen) path.push_back({child, 0});
-    }
-  }
-  const bool equal = total == selection.cost ||
-                     std::abs(total - selection.cost) <= 1e-9 * std::max(1.0, std::abs(total));
-  if (!equal) return internal_error(fmt::format("the cost is {}, not {}", total, selection.cost));
-  return {};
 }
 
 }  // namespace lemma

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "egraph/egraph.h"
+#include "engine/extraction.h"
 
 namespace lemma {
 
@@ -21,13 +22,7 @@ namespace lemma {
 /// must not be chosen. Tuples and projections are asked for too: projections should cost nothing.
 using NodeCost = std::function<double(const EGraph&, ENodeId)>;
 
-struct Selection {
-  /// The chosen node by canonical class; none for classes that are not needed.
-  std::vector<ENodeId> node_of;
-  double cost = 0;
-
-  ENodeId operator[](ClassId id) const { return node_of[id.v]; }
-};
+using engine::Selection;
 
 struct ExtractionOptions {
   double time_limit_seconds = 10;

@@ -133,7 +133,7 @@ class RuleMatcher::NewnessFilter {
   std::vector<ClassId> match_;    // the one asked about
   std::uint32_t bound_ = 0;       // of the pending matches
   std::size_t count_ = 0;
-  std::array<NodeTable::Key, batch> keys_;
+  std::array<engine::NodeTable::Key, batch> keys_;
   std::array<bool, batch> is_new_;
   bool full_ = false;
 };

@@ -1,8 +1,6 @@
 #include "egraph/saturation.h"
 
 #include <algorithm>
-#include <chrono>
-#include <limits>
 #include <numeric>
 
 #include <absl/container/flat_hash_set.h>
@@ -13,19 +11,6 @@
 #include "system/parallel.h"
 
 namespace lemma {
-
-std::string_view name(StopReason reason) {
-  switch (reason) {
-    case StopReason::saturated: return "saturated";
-    case StopReason::nodes: return "nodes";
-    case StopReason::iterations: return "iterations";
-    case StopReason::time: return "time";
-    case StopReason::memory: return "memory";
-    case StopReason::cancelled: return "cancelled";
-    case StopReason::failed: return "failed";
-  }
-  return "?";
-}
 
 namespace {
 
@@ -53,68 +38,30 @@ class LogStorage {
 class Saturator {
  public:
   Saturator(EGraph& egraph, std::span<const CompiledRule> rules, const SaturationLimits& limits)
-      : egraph_(egraph), limits_(limits), states_(rules.size()) {
+      : egraph_(egraph),
+        limits_(limits),
+        watch_(limits),
+        scheduler_(limits, rules.size()),
+        runs_(rules.size(), 0) {
     for (const CompiledRule& rule : rules) matchers_.emplace_back(rule);
     report_.rules.resize(rules.size());
   }
 
   SaturationReport run() {
+    report_.iterations = engine::run_rounds(
+        egraph_, limits_, watch_, scheduler_,
+        [this](std::size_t iteration, std::uint32_t now) { return round(iteration, now); });
     egraph_.rebuild();
-    while (iterate()) {
-    }
-    egraph_.rebuild();
+    report_.stop = watch_.reason();
     for (std::size_t i = 0; i < matchers_.size(); ++i)
       report_.rules[i].rejected = matchers_[i].rejected();
     report_.log_storage = storage_;
-    report_.seconds = elapsed();
+    report_.seconds = watch_.seconds();
     return std::move(report_);
   }
 
  private:
-  struct RuleState {
-    std::uint32_t since = 0;      // all matches over nodes up to this time have been applied
-    std::size_t rests_until = 0;  // iteration
-    std::size_t runs = 0;
-  };
-
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
-  bool stop(StopReason reason) {
-    report_.stop = reason;
-    stopped_ = true;
-    return true;
-  }
-
-  /// Whether a limit has been reached; says which in the report.
-  bool exhausted() {
-    if (stopped_) return true;
-    if (egraph_.node_count() >= limits_.node_limit) return stop(StopReason::nodes);
-    if (egraph_.memory_bytes() >= limits_.memory_limit_bytes) return stop(StopReason::memory);
-    return (++checks_ & 0x3fU) == 1 && interrupted();
-  }
-  bool interrupted() {
-    if (stopped_) return true;
-    if (time_is_over()) return stop(StopReason::time);
-    if (is_cancelled()) return stop(StopReason::cancelled);
-    if (limits_.is_reached && limits_.is_reached()) return stop(StopReason::cancelled);
-    return false;
-  }
-  bool time_is_over() const { return elapsed() >= limits_.time_limit_seconds; }
-  bool is_cancelled() const { return limits_.cancelled && limits_.cancelled(); }
-
-  /// One round of all rules: first every search, then every application, so that the order of rules
-  /// does not decide what they see. False at the end.
-  bool iterate() {
-    if (exhausted() || interrupted()) return false;
-    if (report_.iterations >= limits_.iterations) {
-      stop(StopReason::iterations);
-      return false;
-    }
-    const std::size_t iteration = report_.iterations++;
-    const std::uint32_t now = egraph_.clock();
-    egraph_.advance_clock();  // what is changed from here on is new to the next round
+  engine::Round round(std::size_t iteration, std::uint32_t now) {
     std::vector<RuleSearch> searches;
     bool complete = search_all(iteration, searches);
     bool changed = false;
@@ -122,25 +69,20 @@ class Saturator {
     std::size_t nodes_left = round_growth();
     if (limits_.growth < 1) fewest_matches_first(searches);
     for (const RuleSearch& search : searches) {
-      if (stopped_) break;
+      if (watch_.stopped()) break;
       const std::size_t before = egraph_.node_count();
       const std::size_t share = limits_.growth < 1 ? nodes_left / rules_left : nodes_left;
       const Applied applied = apply(search, before + share);
       if (!applied.complete)
         ++report_.rules[search.rule].cuts;
       else if (!search.thinned)
-        states_[search.rule].since = now;
+        scheduler_.applied(search.rule, now);
       changed = changed || applied.changed;
       complete = complete && applied.complete;
       nodes_left -= std::min(nodes_left, egraph_.node_count() - before);
       --rules_left;
     }
-    egraph_.rebuild();
-    if (stopped_) return false;
-    if (changed) return true;
-    if (complete) return false;
-    for (RuleState& state : states_) state.rests_until = 0;
-    return true;
+    return {changed, complete};
   }
 
   std::size_t round_growth() const {
@@ -201,8 +143,8 @@ class Saturator {
     const OperatorIndex index(egraph_);
     for (std::size_t i = 0; i < matchers_.size(); ++i) {
       const bool multi_output = matchers_[i].rule().left_variables.size() > 1;
-      if (multi_output && states_[i].runs >= limits_.multi_output_iterations) continue;
-      if (iteration < states_[i].rests_until)
+      if (multi_output && runs_[i] >= limits_.multi_output_iterations) continue;
+      if (scheduler_.rests(i, iteration))
         complete = false;
       else
         searches.push_back({i, search_limits(i), matchers_[i].prepare(egraph_), {}, {}, false});
@@ -210,25 +152,24 @@ class Saturator {
     for (RuleSearch& search : searches) search.limits.index = &index;
     run_tasks(searches);
     for (RuleSearch& search : searches) {
-      while (!interrupted() && matchers_[search.rule].must_repeat(egraph_, search.task_matches))
+      while (!watch_.interrupted() &&
+             matchers_[search.rule].must_repeat(egraph_, search.task_matches))
         run_tasks({&search, 1});
-      if (stopped_) return false;
+      if (watch_.stopped()) return false;
       if (!finish(search, iteration)) complete = false;
       search.limits.index = nullptr;  // it ends here
     }
     std::erase_if(searches, [this, iteration](const RuleSearch& search) {
-      return states_[search.rule].rests_until > iteration;
+      return scheduler_.rests(search.rule, iteration);
     });
     return complete;
   }
 
   SearchLimits search_limits(std::size_t i) const {
     SearchLimits limits;
-    limits.since = states_[i].since;
-    limits.matches = limits_.match_limit == 0
-                         ? std::numeric_limits<std::size_t>::max()
-                         : limits_.match_limit << std::min<std::size_t>(report_.rules[i].rests, 20);
-    limits.interrupted = [this] { return time_is_over() || is_cancelled(); };
+    limits.since = scheduler_.since(i);
+    limits.matches = scheduler_.match_limit(i);
+    limits.interrupted = [this] { return watch_.time_is_over() || watch_.is_cancelled(); };
     return limits;
   }
 
@@ -259,14 +200,13 @@ class Saturator {
     if (!matchers_[i].collect(egraph_, search.task_matches, search.limits.matches,
                               search.matches)) {
       search.matches.clear();
-      if (interrupted()) return false;
-      states_[i].rests_until =
-          iteration + 1 + (limits_.rest_iterations << std::min<std::size_t>(statistics.rests, 20));
+      if (watch_.interrupted()) return false;
+      scheduler_.rest(i, iteration);
       ++statistics.rests;
       return false;
     }
     std::vector<FoundMatches>().swap(search.task_matches);
-    ++states_[i].runs;
+    ++runs_[i];
     thin(search);
     statistics.matches += search.matches.size();
     return true;
@@ -285,7 +225,7 @@ class Saturator {
     const MatchList& matches = search.matches;
     const std::size_t count = matches.size();
     for (std::size_t k = 0; k < count; ++k) {
-      if (exhausted() || egraph_.node_count() >= node_limit) {
+      if (watch_.exhausted(egraph_) || egraph_.node_count() >= node_limit) {
         result.complete = false;
         break;
       }
@@ -321,7 +261,7 @@ class Saturator {
       const auto result = egraph_.unite(left[k], right_[k]);
       if (!result) {
         report_.failure = fmt::format("{}: {}", matcher.rule().rule.name, result.error().message);
-        stop(StopReason::failed);
+        watch_.stop(StopReason::failed);
         return true;
       }
       united = *result || right_[k].v >= nodes_before || united;
@@ -343,12 +283,11 @@ class Saturator {
   const SaturationLimits& limits_;
   std::shared_ptr<LogStorage> storage_ = std::make_shared<LogStorage>();
   std::vector<RuleMatcher>& matchers_ = storage_->matchers;
-  std::vector<RuleState> states_;
-  std::vector<ClassId> right_;  // of the match being applied
+  engine::Watch watch_;
+  engine::Scheduler scheduler_;
+  std::vector<std::size_t> runs_;  // by rule
+  std::vector<ClassId> right_;     // of the match being applied
   SaturationReport report_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::uint32_t checks_ = 0;  // the clock is asked now and then only
-  bool stopped_ = false;
 };
 
 }  // namespace

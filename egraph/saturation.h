@@ -10,18 +10,11 @@
 
 #include "egraph/egraph.h"
 #include "egraph/pattern.h"
+#include "engine/limits.h"
 
 namespace lemma {
 
-struct SaturationLimits {
-  std::size_t node_limit = 100'000;
-  std::size_t iterations = 30;
-  double time_limit_seconds = 30;
-  std::size_t memory_limit_bytes = 2'000'000'000;
-  /// A rule with more new matches than this in one iteration is not applied, and rests for
-  /// `rest_iterations`; both double each time (the back-off scheduler of egg). 0: no limit.
-  std::size_t match_limit = 10'000;
-  std::size_t rest_iterations = 3;
+struct SaturationLimits : engine::RoundLimits {
   /// Rules with several outputs can merge what they merged before, without end: they take part in
   /// this many iterations.
   std::size_t multi_output_iterations = 3;
@@ -37,16 +30,10 @@ struct SaturationLimits {
   bool log_applications = false;
   /// The threads that find matches; 0: as many as TBB gives. The result does not depend on it.
   std::size_t threads = 0;
-  /// Asked now and then, also within an iteration and from several threads; true, which must remain
-  /// so, ends the saturation.
-  std::function<bool()> cancelled;
-  /// Asked by the thread of the call alone, never while others look for matches, so that it may keep what it has found; true
-  /// ends the saturation as `cancelled` does.
-  std::function<bool()> is_reached;
 };
 
-enum class StopReason { saturated, nodes, iterations, time, memory, cancelled, failed };
-std::string_view name(StopReason reason);
+using engine::name;
+using engine::StopReason;
 
 struct RuleStatistics {
   std::size_t matches = 0;       // new places found

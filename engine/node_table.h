@@ -1,5 +1,5 @@
 #pragma once
-// Hash-consing: finds the e-node with a given content. Whatever nodes with up to two children are
+// Hash-consing: finds the node with a given content. Whatever nodes with up to two children are
 // compared by stands in the table itself, so that a lookup waits for memory once.
 
 #include <bit>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace lemma {
+namespace lemma::engine {
 
 class NodeTable {
  public:
@@ -94,4 +94,4 @@ class NodeTable {
   std::size_t size_ = 0, used_ = 0;  // used: with the removed ones
 };
 
-}  // namespace lemma
+}  // namespace lemma::engine
