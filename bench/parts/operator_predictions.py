@@ -52,6 +52,8 @@ def arguments():
 def cases_of(options):
     """(name, sizes, model) in f32 where the operator has it, or else in its first type."""
     for name, types, cases in operator_cases.all_cases():
+        if not types:
+            continue
         kind = "float32" if "float32" in types else types[0]
         for inputs, attributes in cases[:options.sizes]:
             yield name, inputs, attributes, kind
@@ -93,10 +95,8 @@ def rows_of(options, lemma, folder):
         figures = [time]
         for program in [lemma, *[options.before] * bool(options.before)]:
             prediction = predicted(program, path)
-            if prediction is None:
-                break
-            figures += [prediction, ratio(prediction, time)]
-        if len(figures) > 1:
+            figures += [None, None] if prediction is None else [prediction, ratio(prediction, time)]
+        if None not in figures:
             yield [name, operator_cases.text_of(inputs, attributes), *(float(f"{figure:.3g}") for figure in figures)]
 
 

@@ -19,7 +19,9 @@ OperationCount count(std::string_view op, const std::vector<TensorType>& inputs,
   std::vector<ValueId> values;
   for (const TensorType& type : inputs)
     values.push_back(*graph.add_input(std::to_string(values.size()), type));
-  const auto added = graph.add_operation(operator_named(op), values, std::move(attributes));
+  const OperatorId id = operator_named(op);
+  const auto outputs = static_cast<std::size_t>(record(id).outputs.minimum);
+  const auto added = graph.add_operation(id, values, std::move(attributes), outputs);
   EXPECT_TRUE(added) << added.error().message;
   const Node& node = graph.node(*added);
   const auto types = graph.input_types(node);
