@@ -83,8 +83,30 @@ std::string index_column(const VerifiedRule& rule) {
 
 std::string remark_on(const VerifiedRule& rule) {
   if (!verifier::is_proved(rule.verdict())) return verifier::text(rule.verdict());
-  const std::string conditions = conditions_of(rule), missing = reason_for_one(rule.proofs);
-  return conditions + (conditions.empty() || missing.empty() ? "" : "; ") + missing;
+  std::vector<std::string> remarks;
+  if (rule.is_recorded) remarks.emplace_back("as recorded");
+  for (std::string remark : {conditions_of(rule), reason_for_one(rule.proofs)})
+    if (!remark.empty()) remarks.push_back(std::move(remark));
+  return fmt::format("{}", fmt::join(remarks, "; "));
+}
+
+/// On standard error: a class that nobody gave is no fault, but may be a surprise.
+void report_missing_classes(const DatabaseVerification& verification,
+                            const std::filesystem::path& directory) {
+  const std::string table = (directory / "axioms.rounding").string();
+  if (verification.rounding.empty()) {
+    std::cerr << fmt::format("{}: there is no such table: all rules have the class rounding\n",
+                             table);
+    return;
+  }
+  for (const auto& [axiom, rules] : verification.axioms_without_class()) {
+    const std::string effect =
+        rules.empty() ? "no rule has a worse class for that"
+                      : fmt::format("for that alone, rules have the class rounding: {}",
+                                    fmt::join(rules, ", "));
+    std::cerr << fmt::format("{}: axiom {} has no class, and counts as rounding: {}\n", table,
+                             axiom, effect);
+  }
 }
 
 void print_verification(const DatabaseVerification& verification, bool json, bool axioms) {
@@ -95,6 +117,7 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
                        {"candidates", verification.rules.size()},
                        {"proved", verification.proved()},
                        {"proved_twice", verification.proved_twice()},
+                       {"recorded", verification.recorded()},
                        {"refuted", verification.refuted()},
                        {"unknown", verification.unknown()},
                        {"rules", verification.proved()},
@@ -106,12 +129,15 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
     return;
   }
   using enum Table::Align;
-  Table table({"rule", "verdict", "certificate", "index", "cases", "axioms", "seconds", ""},
-              {left, left, left, left, right, right, right, left});
+  Table table(
+      {"rule", "verdict", "certificate", "index", "class", "cases", "axioms", "seconds", ""},
+      {left, left, left, left, left, right, right, right, left});
   for (const VerifiedRule& rule : verification.rules) {
     const auto* proof = std::get_if<verifier::Proved>(&rule.verdict());
+    const auto rounding = verification.class_of(rule);
     table.add({rule.name, std::string(verdict_name(rule.verdict())),
                rule.proofs.has_certificate() ? "yes" : "no", index_column(rule),
+               rounding ? std::string(name(*rounding)) : "",
                proof != nullptr ? fmt::format("{}", proof->instances) : "",
                proof != nullptr ? fmt::format("{}", proof->axioms.size()) : "",
                fmt::format("{:.2f}", rule.seconds), remark_on(rule)});
@@ -121,11 +147,11 @@ void print_verification(const DatabaseVerification& verification, bool json, boo
   for (const auto& [axiom, reason] : verification.refused_axioms)
     std::cout << fmt::format("axiom {} is refused: {}\n", axiom, reason);
   std::cout << fmt::format(
-      "{} axioms; {} rules: {} proved, {} of them twice, {} refuted, {} unknown; {:.1f} processor "
-      "seconds, {:.1f} of them to prove rules from the definitions\n",
+      "{} axioms; {} rules: {} proved, {} of them twice and {} on record, {} refuted, {} unknown; "
+      "{:.1f} processor seconds, {:.1f} of them to prove rules from the definitions\n",
       verification.axioms, verification.rules.size(), verification.proved(),
-      verification.proved_twice(), verification.refuted(), verification.unknown(),
-      resource_use().processor_seconds, verification.rule_index_seconds());
+      verification.proved_twice(), verification.recorded(), verification.refuted(),
+      verification.unknown(), resource_use().processor_seconds, verification.rule_index_seconds());
 }
 
 Result<std::vector<Substitution>> read_candidates(const std::string& file) {
@@ -141,7 +167,11 @@ Result<std::vector<Substitution>> read_candidates(const std::string& file) {
 
 Result<DatabaseVerification> verify(const RulesArguments& arguments) {
   const auto directory = directory_of(arguments);
-  if (arguments.file.empty()) return verifier::verify_database(directory, arguments.options);
+  if (arguments.file.empty()) {
+    verifier::VerifyOptions options = arguments.options;
+    options.keep_records = arguments.write;
+    return verifier::verify_database(directory, options);
+  }
   LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules, read_candidates(arguments.file));
   return verifier::verify_candidates(directory, rules, arguments.options);
 }
@@ -193,6 +223,7 @@ ExitCode run_verify(const RulesArguments& arguments) {
   if (!verification) return report_error(verification.error());
   if (const auto written = write_results(arguments, *verification); !written)
     return report_error(written.error());
+  report_missing_classes(*verification, directory_of(arguments));
   print_verification(*verification, arguments.json, arguments.options.reprove_axioms);
   const auto fit = certificates_fit(arguments);
   if (!fit) return report_error(fit.error());
@@ -289,9 +320,11 @@ void add_rules_command(CLI::App& application, ExitCode& exit_code) {
   verify->add_option("--counterexamples", arguments->counterexamples,
                      "folder for counterexamples; `lemma audit --counterexample` replays them");
   verify->add_flag("--write", arguments->write,
-                   "write records of the proofs; rules without a record are not loaded");
+                   "write records of the proofs; rules whose record fits are not proved again, "
+                   "unless --axioms is given");
   verify->add_flag("--axioms", arguments->options.reprove_axioms,
-                   "prove all axioms again from the operators' definitions, and list the proofs");
+                   "prove all axioms again from the operators' definitions, and list the proofs; "
+                   "no record is believed");
   verify->add_option("--verdicts", arguments->verdicts, "write one JSON line for each rule");
   verify->add_option("--html", arguments->page,
                      "write a page with pictures of the rules, and why each holds or does not");

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "facts/operation_count.h"
+#include "costmodel/operation_count.h"
 #include "ir/operator.h"
 
 namespace lemma {

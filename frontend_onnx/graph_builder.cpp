@@ -266,10 +266,9 @@ Result<int> GraphBuilder::operator_set_of(const NodeMessage& node) const {
   if (entry == sets_.end())
     return bad_input(fmt::format("the model imports no operator set of domain '{}'", domain));
   if (!domain.empty()) return entry->second;
-  if (entry->second < oldest_operator_set)
-    return unsupported(
-        fmt::format("operator set {} is older than {}, the oldest that is understood",
-                    entry->second, oldest_operator_set));
+  // Each record says from which set on it is right. Files are written for `oldest_operator_set` or newer ones.
+  if (entry->second < 1)
+    return bad_input(fmt::format("operator set {} is older than the first one", entry->second));
   if (entry->second > newest_operator_set)
     return unsupported(
         fmt::format("operator set {} is newer than {}, the newest that is understood",

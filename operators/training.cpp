@@ -115,6 +115,28 @@ std::vector<ValueId> train_adagrad(Composer& c, const Instance& in, const Traine
   return {c.subtract(given.tensor, c.divide(c.multiply(rate, gradient), scale)), squares};
 }
 
+/// Kingma, Ba, 2015. The first update is not corrected for the means that begin at 0.
+std::vector<ValueId> train_adam(Composer& c, const Instance& in, const TrainedTensor& given) {
+  TrainingStep step(c, in, given.type);
+  const ValueId one = step.number(1), gradient = step.gradient(given);
+  const auto mean = [&](std::string_view name, ValueId before, ValueId now) {
+    const ValueId weight = step.attribute(name);
+    return c.add(c.multiply(weight, before), c.multiply(c.subtract(one, weight), now));
+  };
+  const auto correction = [&](std::string_view name) {
+    return c.subtract(one, c("Pow", {step.attribute(name), given.count}));
+  };
+  const ValueId first = mean("alpha", given.kept[0], gradient);
+  const ValueId second = mean("beta", given.kept[1], c.multiply(gradient, gradient));
+  const ValueId corrected =
+      c.divide(c.multiply(given.rate, c.sqrt(correction("beta"))), correction("alpha"));
+  const ValueId rate = step.after_first(given.count, corrected, given.rate);
+  const ValueId scale = c.add(c.sqrt(second), step.attribute("epsilon"));
+  const ValueId trained = c.subtract(given.tensor, c.divide(c.multiply(rate, first), scale));
+  return {c.multiply(c.subtract(one, step.attribute("norm_coefficient_post")), trained), first,
+          second};
+}
+
 /// Gradient descent with momentum, or with that of Nesterov.
 std::vector<ValueId> train_momentum(Composer& c, const Instance& in, const TrainedTensor& given) {
   TrainingStep step(c, in, given.type);
@@ -134,6 +156,13 @@ constexpr std::array adagrad_attributes = {
     AttributeSpecification{"decay_factor", AttributeKind::real, "0.0"},
     AttributeSpecification{"epsilon", AttributeKind::real, "1e-06"},
     norm_attribute,
+};
+constexpr std::array adam_attributes = {
+    AttributeSpecification{"alpha", AttributeKind::real, "0.9"},
+    AttributeSpecification{"beta", AttributeKind::real, "0.999"},
+    AttributeSpecification{"epsilon", AttributeKind::real, "1e-06"},
+    norm_attribute,
+    AttributeSpecification{"norm_coefficient_post", AttributeKind::real, "0.0"},
 };
 constexpr std::array momentum_modes = {std::string_view("nesterov"), std::string_view("standard")};
 constexpr std::array momentum_attributes = {
@@ -174,6 +203,9 @@ constexpr OperatorRecord training_record(std::string_view summary,
 constexpr std::array training_records = {
     training_record<"Adagrad", 1, train_adagrad>(
         "a step of training whose rate falls with the squares of gradients", adagrad_attributes),
+    training_record<"Adam", 2, train_adam>(
+        "a step of training along a mean of the gradients, divided by the root of that of squares",
+        adam_attributes),
     training_record<"Momentum", 1, train_momentum>(
         "a step of training along a mean of the gradients", momentum_attributes),
 };

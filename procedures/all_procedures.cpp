@@ -13,7 +13,8 @@ std::vector<ProcedureRecord> join_procedures() {
   for (const auto family :
        {procedures::selections(), procedures::box_selections(), procedures::sequences(),
         procedures::string_functions(), procedures::features(), procedures::bit_functions(),
-        procedures::trees()})
+        procedures::trees(), procedures::unpoolings(), procedures::regions(),
+        procedures::mel_weights(), procedures::patterns()})
     table.insert(table.end(), family.begin(), family.end());
   std::sort(table.begin(), table.end(), [](const ProcedureRecord& a, const ProcedureRecord& b) {
     return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);

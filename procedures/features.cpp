@@ -292,9 +292,23 @@ Result<Values> array_feature_extractor(const ProcedureCall& call) {
   return Values{std::move(result)};
 }
 
+Result<Values> binarizer(const ProcedureCall& call) {
+  LEMMA_ASSIGN_OR_RETURN(const Constant* x, call.tensor(0));
+  const DataType type = x->type().data_type;
+  if (type != DataType::f32 && type != DataType::f64)
+    return unsupported(fmt::format("Binarizer of {}", name(type)));
+  const double threshold = call.attributes.real("threshold", 0);
+  std::vector<double> above;
+  for (const double element : x->reals()) above.push_back(element > threshold ? 1 : 0);
+  if (type == DataType::f64) return Values{Constant::of(type, sizes_of(*x), above)};
+  return Values{Constant::of(type, sizes_of(*x), std::vector<float>(above.begin(), above.end()))};
+}
+
 constexpr std::array feature_procedures = {
     ProcedureRecord{"ArrayFeatureExtractor", "ai.onnx.ml", 1, "the listed slices of the last axis",
                     array_feature_extractor},
+    ProcedureRecord{"Binarizer", "ai.onnx.ml", 1, "1 where an element is above a threshold, or 0",
+                    binarizer},
     ProcedureRecord{"LabelEncoder", "ai.onnx.ml", 2, "for each element the value of its key",
                     label_encoder},
     ProcedureRecord{"TfIdfVectorizer", "", 9, "how often each known n-gram stands in a row",

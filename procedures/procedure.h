@@ -1,8 +1,8 @@
 #pragma once
-// Operators that no index expression can say: the sizes of their results depend on the values of their operands, or
-// their operands or results are no tensors of numbers (sequences, optional values, strings). They have no operator
-// record, because their results have no type before run time. In graphs they stay opaque nodes; where a model is run,
-// they are computed by the procedure of their record here.
+// Operators that no index expression can say: the sizes of their results, or how many terms an element has, depend on the
+// values of their operands, or their operands or results are no tensors of numbers (sequences, optional values, strings).
+// They have no operator record, because their results have no type before run time. In graphs they stay opaque nodes; where
+// a model is run, they are computed by the procedure of their record here.
 //
 // To add one, add a record to a file of operators/ that makes such records (procedures/procedures.h).
 

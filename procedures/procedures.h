@@ -14,5 +14,9 @@ std::span<const ProcedureRecord> string_functions();  // operators on strings
 std::span<const ProcedureRecord> features();       // n-grams, labels and others of classical models
 std::span<const ProcedureRecord> bit_functions();  // BitCast of reals, Det
 std::span<const ProcedureRecord> trees();          // TreeEnsemble
+std::span<const ProcedureRecord> unpoolings();     // MaxUnpool
+std::span<const ProcedureRecord> regions();        // RoiAlign
+std::span<const ProcedureRecord> mel_weights();    // MelWeightMatrix
+std::span<const ProcedureRecord> patterns();       // RegexFullMatch
 
 }  // namespace lemma::procedures

@@ -216,6 +216,11 @@ Types same_shape_in_f32(const Typing& t) {
   return {{DataType::f32, given->shape}};
 }
 
+Types matches(const Typing& t) {
+  const TensorType* given = t.known(0);
+  return {{DataType::boolean, given != nullptr ? given->shape : std::optional<Shape>()}};
+}
+
 Types same_type(const Typing& t) {
   const TensorType* given = t.known(0);
   if (given == nullptr) return {};
@@ -296,6 +301,7 @@ constexpr std::array rules = {
     ResultRule{"", "GRU", recurrence},
     ResultRule{"", "LSTM", recurrence},
     ResultRule{"", "MatMul", product},
+    ResultRule{"", "MaxUnpool", of_same_rank},
     ResultRule{"", "Multinomial", drawn_classes},
     ResultRule{"", "NonMaxSuppression", selected_boxes},
     ResultRule{"", "NonZero", positions_of_nonzero},
@@ -306,6 +312,7 @@ constexpr std::array rules = {
     ResultRule{"", "RandomUniform", random_of_shape},
     ResultRule{"", "RandomUniformLike", random_like},
     ResultRule{"", "Range", range},
+    ResultRule{"", "RegexFullMatch", matches},
     ResultRule{"", "Reshape", of_given_rank<1>},
     ResultRule{"", "Resize", of_same_rank},
     ResultRule{"", "RoiAlign", aligned_regions},

@@ -65,12 +65,11 @@ std::string runtime_forms() {
 std::string procedures_text() {
   std::string result =
       "\n## Operators that are run only\n\n"
-      "The sizes of these operators' results depend on values, or their operands or results are\n"
-      "sequences, optional values or strings. They are opaque nodes of graphs. `lemma run` and "
-      "the\n"
-      "check of whole models compute them by procedures (`procedures/procedure.h`). If, Loop, Scan "
-      "and\n"
-      "SequenceMap run their bodies (`runner/`).\n\n"
+      "The sizes of these operators' results, or how many terms an element has, depend on values,\n"
+      "or their operands or results are sequences, optional values or strings. They are opaque\n"
+      "nodes of graphs. `lemma run` and the check of whole models compute them by procedures\n"
+      "(`procedures/procedure.h`). If, Loop, Scan, SequenceMap and FlexAttention run their bodies\n"
+      "(`runner/`).\n\n"
       "| Operator | Meaning | ONNX |\n|---|---|---|\n";
   for (const ProcedureRecord& record : all_procedures())
     result += fmt::format(

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rule_language/kept_proofs.h"
 #include "rule_language/rule_roles.h"
 
 namespace lemma {
@@ -163,6 +164,13 @@ class Comparison {
     return entry == records_.end() ? nullptr : entry->second;
   }
 
+  /// Of a rule that is not refused.
+  KeptProof kept(const Substitution& rule) const {
+    const auto certificate = certificates_.find(rule.name);
+    return {*record_of(rule), certificate == certificates_.end() ? "" : certificate->second.text,
+            ""};
+  }
+
  private:
   const ProvedAxioms& axioms_;
   CertificateTable certificates_;
@@ -194,6 +202,38 @@ Result<std::vector<ProofRecord>> read_proof_records(const std::filesystem::path&
   if (!std::filesystem::exists(file, error)) return std::vector<ProofRecord>{};
   LEMMA_ASSIGN_OR_RETURN(const std::string contents, read_text_file(file));
   return parse_proof_file(contents, file.string());
+}
+
+Result<std::map<std::string, KeptProof, std::less<>>> read_kept_proofs(
+    const std::filesystem::path& directory) {
+  std::map<std::string, KeptProof, std::less<>> result;
+  const std::filesystem::path shipped = directory / "substitutions",
+                              apart = directory / "one_proof";
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> rules,
+                         read_substitutions(shipped, ".rules"));
+  LEMMA_ASSIGN_OR_RETURN(const ProvedAxioms axioms, read_proved_axioms(directory, rules));
+  const auto keep = [&](const std::vector<Substitution>& of_folder,
+                        const std::filesystem::path& folder, bool both) -> Result<void> {
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<ProofRecord> records,
+                           read_proof_records(folder.string() + ".proofs"));
+    LEMMA_ASSIGN_OR_RETURN(CertificateTable certificates, read_certificates(folder));
+    const Comparison comparison(records, axioms, std::move(certificates));
+    for (const Substitution& rule : of_folder)
+      if (comparison.refusal(rule, both).empty()) result[rule.name] = comparison.kept(rule);
+    return {};
+  };
+  LEMMA_RETURN_IF_ERROR(keep(rules, shipped, true));
+  std::error_code error;
+  if (!axioms.unproved.empty() || !std::filesystem::exists(apart, error)) return result;
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<Substitution> others,
+                         read_substitutions(apart, ".rules"));
+  LEMMA_ASSIGN_OR_RETURN(const Reasons reasons, read_reasons(apart / "reasons"));
+  LEMMA_RETURN_IF_ERROR(keep(others, apart, false));
+  for (const Substitution& rule : others)
+    if (const auto reason = reasons.find(rule.name); reason != reasons.end())
+      if (const auto entry = result.find(rule.name); entry != result.end())
+        entry->second.reason = reason->second;
+  return result;
 }
 
 Result<RuleDatabase> load_rules(const std::filesystem::path& directory) {

@@ -6,6 +6,7 @@
 
 #include "procedures/constant_pieces.h"
 #include "runner/body_runner.h"
+#include "runner/flex_attention.h"
 
 namespace lemma::runner {
 
@@ -314,6 +315,8 @@ Result<Values> run_control_flow(const ControlFlowCall& call) {
     if (name == "Scan") return run_scan(call);
     if (name == "SequenceMap") return run_sequence_map(call);
   }
+  if (call.node.domain() == "ai.onnx.preview" && name == "FlexAttention")
+    return run_flex_attention(call);
   return unsupported(fmt::format("{} cannot be run: it has bodies", name));
 }
 

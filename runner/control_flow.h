@@ -1,5 +1,5 @@
 #pragma once
-// If, Loop, Scan and SequenceMap as ONNX defines them (Operators.md), and loops of any number of steps.
+// If, Loop, Scan, SequenceMap and FlexAttention as ONNX defines them (Operators.md), and loops of any number of steps.
 
 #include "frontend_onnx/kept_node.h"
 #include "runner/run_graph.h"

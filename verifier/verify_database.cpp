@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "base/sha256.h"
+#include "rule_language/kept_proofs.h"
 #include "system/clock.h"
 #include "system/parallel.h"
 #include "verifier/conditions/infer.h"
@@ -91,11 +93,38 @@ VerifiedRule verify_rule(const Substitution& rule, const AxiomSet& axioms, Claim
   return result;
 }
 
+using KeptProofs = std::map<std::string, KeptProof, std::less<>>;
+
+/// A rule whose record fits, as its proofs left it.
+VerifiedRule as_recorded(const Substitution& rule, const KeptProof& kept) {
+  VerifiedRule result;
+  result.name = rule.name;
+  result.rule = rule;
+  result.record = kept.record;
+  result.is_recorded = true;
+  Proved proved;
+  proved.axioms = kept.record.axioms;
+  proved.instances = kept.record.cases;
+  proved.certificate = kept.certificate;
+  result.proofs.verdict = std::move(proved);
+  result.proofs.index.proved = !kept.record.index.empty();
+  constexpr std::string_view of_index = "no index proof: ", of_certificate = "no certificate: ";
+  if (kept.reason.starts_with(of_certificate))
+    result.proofs.no_certificate = kept.reason.substr(of_certificate.size());
+  else if (kept.reason.starts_with(of_index))
+    result.proofs.index.reason = kept.reason.substr(of_index.size());
+  return result;
+}
+
 std::vector<VerifiedRule> verify_rules(const std::vector<Substitution>& rules,
-                                       const AxiomSet& axioms, Claim claim, int threads) {
+                                       const AxiomSet& axioms, const KeptProofs& kept, Claim claim,
+                                       int threads) {
   std::vector<VerifiedRule> results(rules.size());
-  parallel_for(rules.size(), threads,
-               [&](std::size_t i) { results[i] = verify_rule(rules[i], axioms, claim); });
+  parallel_for(rules.size(), threads, [&](std::size_t i) {
+    const auto known = kept.find(rules[i].name);
+    results[i] = known != kept.end() ? as_recorded(rules[i], known->second)
+                                     : verify_rule(rules[i], axioms, claim);
+  });
   return results;
 }
 
@@ -153,6 +182,34 @@ std::size_t DatabaseVerification::proved_twice() const {
       rules.begin(), rules.end(), [](const VerifiedRule& rule) { return rule.proofs.has_both(); }));
 }
 
+std::size_t DatabaseVerification::recorded() const {
+  return static_cast<std::size_t>(std::count_if(
+      rules.begin(), rules.end(),
+      [](const VerifiedRule& rule) { return rule.is_recorded && is_proved(rule.verdict()); }));
+}
+
+std::optional<RoundingClass> DatabaseVerification::class_of(const VerifiedRule& rule) const {
+  if (!rule.proofs.has_certificate()) return std::nullopt;
+  return worst_of(rule.record.axioms, rounding);
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>>
+DatabaseVerification::axioms_without_class() const {
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const VerifiedAxiom& axiom : index_proofs)
+    if (!rounding.contains(axiom.name)) missing[axiom.name];
+  if (missing.empty()) return {};
+  for (const VerifiedRule& rule : rules) {
+    if (class_of(rule) != RoundingClass::rounding) continue;
+    std::vector<std::string> with_class, without;
+    for (const std::string& axiom : rule.record.axioms)
+      (missing.contains(axiom) ? without : with_class).push_back(axiom);
+    if (worst_of(with_class, rounding) == RoundingClass::rounding) continue;
+    for (const std::string& axiom : without) missing[axiom].push_back(rule.name);
+  }
+  return {missing.begin(), missing.end()};
+}
+
 bool DatabaseVerification::complete() const {
   const bool all = std::all_of(rules.begin(), rules.end(), [this](const VerifiedRule& rule) {
     return of_folder && !rule.is_apart ? rule.proofs.has_both() : is_proved(rule.verdict());
@@ -191,6 +248,7 @@ Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const Ver
     parallel_for(axioms.size(), options.threads,
                  [&](std::size_t i) { reasons[i] = objection_to(axioms[i]); });
   }
+  result.rounding = rounding;
   AxiomSet set(std::move(axioms), reasons, std::move(rounding));
   result.axioms = set.axioms().size();
   result.refused_axioms.insert(result.refused_axioms.end(), set.refused().begin(),
@@ -198,12 +256,14 @@ Result<AxiomSet> usable_axioms(const std::filesystem::path& directory, const Ver
   return set;
 }
 
-/// Evaluates the axioms that proofs use, and takes back the proofs that use one which is refuted. The
-/// records of all axioms fit; evaluating them is a net under those, and most meet no rule.
+/// Evaluates the axioms that new proofs use, and those whose own proofs are new, and takes back the proofs that use one
+/// which is refuted. The records of all axioms fit; evaluating them is a net under those, and most meet no rule.
 void evaluate_used_axioms(const AxiomSet& set, int threads, DatabaseVerification& result) {
   std::set<std::string, std::less<>> used;
+  for (const VerifiedAxiom& axiom : result.index_proofs)
+    if (!axiom.recorded) used.insert(axiom.name);
   for (const VerifiedRule& rule : result.rules)
-    used.insert(rule.record.axioms.begin(), rule.record.axioms.end());
+    if (!rule.is_recorded) used.insert(rule.record.axioms.begin(), rule.record.axioms.end());
   std::vector<const Substitution*> axioms;
   for (const Substitution& axiom : set.axioms())
     if (used.contains(axiom.name)) axioms.push_back(&axiom);
@@ -222,22 +282,25 @@ void evaluate_used_axioms(const AxiomSet& set, int threads, DatabaseVerification
           {},
           "an axiom of it is refused"};
       rule.record = {};
+      rule.is_recorded = false;
     }
   }
 }
 
+/// `kept`: records that are believed.
 Result<DatabaseVerification> verify(const std::filesystem::path& directory,
                                     const std::vector<Substitution>& rules, Claim claim,
-                                    const VerifyOptions& options) {
+                                    const VerifyOptions& options, const KeptProofs& kept = {}) {
   DatabaseVerification result;
-  const bool evaluates_used_only = claim == Claim::conditional && !options.reprove_axioms;
+  const bool evaluates_used_only =
+      (claim == Claim::conditional || !kept.empty()) && !options.reprove_axioms;
   Objections none;
   if (evaluates_used_only)
     none = [](const std::vector<Substitution>& axioms) {
       return std::vector<std::string>(axioms.size());
     };
   LEMMA_ASSIGN_OR_RETURN(const AxiomSet set, usable_axioms(directory, options, result, none));
-  result.rules = verify_rules(rules, set, claim, options.threads);
+  result.rules = verify_rules(rules, set, kept, claim, options.threads);
   if (evaluates_used_only) evaluate_used_axioms(set, options.threads, result);
   const std::vector<AxiomRecord> proved = result.axiom_records();
   const AxiomRecordTable records = table_of(proved);
@@ -275,8 +338,12 @@ Result<DatabaseVerification> verify_database(const std::filesystem::path& direct
     chosen.push_back(std::move(rules[i]));
     is_apart.push_back(i >= shipped);
   }
+  KeptProofs kept;
+  if (options.keep_records && !options.reprove_axioms) {
+    LEMMA_ASSIGN_OR_RETURN(kept, read_kept_proofs(directory));
+  }
   LEMMA_ASSIGN_OR_RETURN(DatabaseVerification result,
-                         verify(directory, chosen, Claim::as_given, options));
+                         verify(directory, chosen, Claim::as_given, options, kept));
   for (std::size_t i = 0; i < is_apart.size(); ++i) result.rules[i].is_apart = is_apart[i];
   result.of_folder = true;
   return result;

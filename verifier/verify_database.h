@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "rule_language/rounding.h"
 #include "rule_language/rule_database.h"
 #include "rule_language/substitution.h"
 #include "verifier/index/axiom_proofs.h"
@@ -22,6 +24,8 @@ struct VerifyOptions {
   std::size_t shard = 0, shards = 1;
   /// Prove all axioms anew from the operators' definitions, also those with a fitting record.
   bool reprove_axioms = false;
+  /// Of verify_database(): rules whose records fit are not proved again.
+  bool keep_records = false;
 };
 
 /// A rule has up to two proofs: a certificate, which starts from axioms, and an index proof, which starts
@@ -51,6 +55,7 @@ struct VerifiedRule {
   std::vector<std::string> added;  // those conditions
   Verdict unconditional;           // if there are such, of the rule as given
   bool is_apart = false;           // from rules/one_proof/
+  bool is_recorded = false;        // the record was believed, nothing was proved
 
   const Verdict& verdict() const { return proofs.verdict; }
 };
@@ -67,12 +72,19 @@ struct DatabaseVerification {
   double index_seconds = 0;                 // elapsed
   std::vector<VerifiedRule> rules;          // in the order of the files
   bool of_folder = false;                   // the rules are those of rules/
+  RoundingTable rounding;                   // rules/axioms.rounding
 
   std::vector<AxiomRecord> axiom_records() const;  // of those that are proved
   std::size_t proved() const;
   std::size_t proved_twice() const;
+  std::size_t recorded() const;  // of those that are proved
   std::size_t refuted() const;
   double rule_index_seconds() const;  // processor time
+  /// The class of a rule's certificate: that of the worst axiom in it; nothing without a certificate.
+  std::optional<RoundingClass> class_of(const VerifiedRule& rule) const;
+  /// Axioms without a class in rules/axioms.rounding, which count as the worst, and for each the rules that are of the class
+  /// `rounding` for no other reason.
+  std::vector<std::pair<std::string, std::vector<std::string>>> axioms_without_class() const;
   std::size_t unknown() const { return rules.size() - proved() - refuted(); }
   /// Rules of rules/substitutions/ need both proofs.
   bool complete() const;

@@ -21,7 +21,7 @@ BUILT = re.compile(r"build/\w+/(?:(tests|bench)/)?bin/(\w+)")
 
 # Sections of the page in order, by chapter.
 CHAPTERS = {
-    "Optimized files": ["onnxruntime-times", "runtime-operators", "gains-by-place", "time-shares", "outside-kernels", "predictions",
+    "Optimized files": ["onnxruntime-times", "runtime-operators", "gains-by-place", "time-shares", "outside-kernels", "predictions", "operator-predictions",
         "measured-costs", "real-models", "predicted-change", "predicted-change-others", "masked-decoders",
         "unrolled-lstm", "simplify", "strangers", "random-models", "small-models", "check-seconds", "explanations", "memory",
         "runtime-definitions", "conformance", "round-trip", "damaged-models", "fuzzing"],

@@ -95,7 +95,7 @@ class Verify(unittest.TestCase):
         output = self.verify("--verdicts", str(verdicts), code=4)
         self.assertRegex(output, r"(?m)^swap +proved +yes +yes ")
         self.assertRegex(output, r"(?m)^twice +proved +no +yes .*no certificate: ")
-        self.assertIn("2 rules: 2 proved, 1 of them twice, 0 refuted", output)
+        self.assertIn("2 rules: 2 proved, 1 of them twice and 0 on record, 0 refuted", output)
         lines = [json.loads(line) for line in verdicts.read_text().splitlines()]
         self.assertEqual([line["proofs"] for line in lines], ["certificate,index", "index"])
         self.assertTrue(lines[1]["one_proof"].startswith("no certificate: "))
@@ -107,6 +107,28 @@ class Verify(unittest.TestCase):
         self.assertTrue(self.list("--one-proof").startswith("# no certificate: "))
         listed = json.loads(self.list("--one-proof", "--json"))["rules"]
         self.assertEqual([(one["name"], one["proofs"]) for one in listed], [("twice", "index")])
+
+    def test_proves_again_only_what_has_changed(self):
+        self.verify("--write")
+        file = self.folder / "substitutions" / "a.rules"
+        file.write_text(file.read_text() + "\n" + RULE.replace("swap", "turned").replace("Relu", "Abs"))
+        totals = json.loads(self.verify("--write", "--json"))
+        self.assertEqual((totals["rules"], totals["recorded"]), (2, 1))
+        self.assertEqual(json.loads(self.verify("--write", "--json"))["recorded"], 2)
+        self.assertEqual(json.loads(self.verify("--json"))["recorded"], 0)
+        self.assertIn("rule turned", self.list())
+
+    def test_says_which_class_is_missing(self):
+        call = [LEMMA, "rules", "verify", "--rules", str(self.folder)]
+        table = self.folder / "axioms.rounding"
+        for text, said in (("", f"{table}: there is no such table: all rules have the class rounding\n"),
+                           ("other bitwise\n", f"{table}: axiom commutes has no class, and counts as rounding: for that "
+                                               "alone, rules have the class rounding: swap\n"),
+                           ("commutes bitwise\n", "")):
+            table.write_text(text)
+            result = subprocess.run(call, capture_output=True, text=True, timeout=120)
+            self.assertEqual(result.stderr, said)
+            self.assertRegex(result.stdout, r"(?m)^swap .* " + ("rounding" if said else "bitwise") + " ")
 
     def test_names_what_does_not_fit_and_the_command_that_mends_it(self):
         self.verify("--write")

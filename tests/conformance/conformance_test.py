@@ -14,9 +14,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
 
 # For the data of libonnx-testdata 1.12. Raise a figure when more passes.
-LEAST_PASSED = {"node": 882}
+LEAST_PASSED = {"node": 913}
 # Of releases of the onnx package, where scripts/conformance --onnx has fetched them.
-LEAST_OF_RELEASE = {"1.22.0": 1720}
+LEAST_OF_RELEASE = {"1.22.0": 1742}
+# Tests of libonnx-testdata 1.12 whose data does not belong to their models, with the reason; those of 1.22 pass.
+WRONG_DATA = {"test_adam_multiple": "its results were made with an epsilon of 0.01, which the model does not give"}
 
 
 def has_data():
@@ -39,10 +41,12 @@ def check(lemma, suite, least, *words):
     report = json.loads(done.stdout)
     counts = {name: report[name] for name in ("passed", "wrong", "crashed", "unsupported")}
     print(f"{suite}: {counts}, at least {least} must pass")
-    for name in ("wrong", "crashed"):
-        for test in report["tests"][name]:
+    known = {} if "--onnx" in words else WRONG_DATA
+    wrong = [test for test in report["tests"]["wrong"] if test["name"] not in known]
+    for name, tests in (("wrong", wrong), ("crashed", report["tests"]["crashed"])):
+        for test in tests:
             print(f"  {name}: {test['name']}: {test['reason']}")
-    return counts["wrong"] == 0 and counts["crashed"] == 0 and counts["passed"] >= least
+    return not wrong and counts["crashed"] == 0 and counts["passed"] >= least
 
 
 def main():

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "facts/operation_count.h"
+#include "costmodel/operation_count.h"
 #include "facts/symbolic_values.h"
 #include "ir/check.h"
 #include "ir/graph_text.h"

@@ -158,6 +158,7 @@ TEST(Composition, HasTheTypesOfTheShapeRule) {
   const std::vector<Case> cases = {
       {"ArgMax", {"i8[N, M]"}, {{"axis", 1}, {"keepdims", 0}}},
       {"Adagrad", {"f64[]", "i64[]", "f32[N]", "f32[N]", "f32[N]"}, {}, 2},
+      {"Adam", {"f64[]", "i64[]", "f32[N]", "f32[N]", "f32[N]", "f32[N]"}, {}, 3},
       {"ArgMin", {"f32[N, M]"}, {{"select_last_index", 1}}},
       {"BatchNormalization", batch},
       {"BatchNormalizationTraining", batch, {}, 3},

@@ -269,6 +269,22 @@ TEST(Training, TakesListsOfTensors) {
   EXPECT_EQ(reals_of(second, 1), (Reals{1.5}));
 }
 
+TEST(Training, AdamCorrectsForMeansThatBeginAtZero) {
+  const Tensor rate = floats({}, {0.5}), x = floats({1}, {3}), gradient = floats({1}, {4});
+  const Tensor first = floats({1}, {2}), second = floats({1}, {0});
+  const Attributes attributes = {{"alpha", 0.5}, {"beta", 0.75}, {"epsilon", 0.0}};
+  const auto step = [&](std::int64_t count) {
+    const Tensor updates = tensor<std::int64_t>(DataType::i64, {}, {count});
+    return run("Adam", {rate, updates, x, gradient, first, second}, attributes, 3);
+  };
+  // Means 3 and 4: at the first update the rate is as given, at the one after it is 0.5 * sqrt(1 - 0.75) / (1 - 0.5).
+  EXPECT_EQ(reals_of(step(0), 0), (Reals{3 - 0.5 * 3 / 2}));
+  EXPECT_EQ(reals_of(step(1), 0), (Reals{3 - 0.5 * 3 / 2}));
+  EXPECT_EQ(reals_of(step(1), 1), (Reals{3}));
+  EXPECT_EQ(reals_of(step(1), 2), (Reals{4}));
+  EXPECT_NEAR(reals_of(step(2), 0).front(), 3 - 0.5 * std::sqrt(0.4375) / 0.75 * 3 / 2, 1e-6);
+}
+
 TEST(Training, RefusesListsOfDifferentLengths) {
   EXPECT_NE(apply("Adagrad", {"f32[]", "i64[]", "f32[2]", "f32[2]", "f32[2]", "f32[2]"}, {}, 2)
                 .types.find("lists of equal length"),

@@ -1,4 +1,4 @@
-// If, Loop, Scan and SequenceMap.
+// If, Loop, Scan, SequenceMap and FlexAttention.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -117,6 +117,27 @@ TEST(Runner, ASequenceIsMapped) {
       z = ConcatFromSequence <axis = 0> (t)
     })";
   EXPECT_EQ(shown(run_text(model, {floats({2}, {2, 3}), floats({1}, {10})})), "f32[4] 4 9 20 30");
+}
+
+TEST(Runner, AttentionWithBodiesSharesHeadsOfKeys) {
+  const auto attended = [](const std::string& bodies) {
+    const std::string model = R"(<ir_version: 8, opset_import: ["" : 20, "ai.onnx.preview" : 1]>
+      g (float[1, 2, 1, 1] q, float[1, 1, 2, 1] k, float[1, 1, 2, 1] v) => (float[1, 2, 1, 1] y) {
+        y = ai.onnx.preview.FlexAttention <)" +
+                              bodies + "> (q, k, v) }";
+    return shown(run_text(model, {floats({1, 2, 1, 1}, {0, 1}), floats({1, 1, 2, 1}, {0, 9}),
+                                  floats({1, 1, 2, 1}, {2, 4})}));
+  };
+  // Without scores both values weigh the same.
+  const std::string no_scores =
+      "score_mod = a (float[B, H, L, S] s) => (float[B, H, L, S] r) { r = Sub(s, s) }";
+  EXPECT_EQ(attended(no_scores), "f32[1, 2, 1, 1] 3 3");
+  EXPECT_EQ(attended(no_scores + ", prob_mod = b (float[B, H, L, S] p) => (float[B, H, L, S] t) "
+                                 "{ t = Add(p, p) }"),
+            "f32[1, 2, 1, 1] 6 6");
+  EXPECT_THAT(attended("score_mod = a (float[B, H, L, S] s) => (float[B, K] r) "
+                       "{ r = Flatten(s) }"),
+              HasSubstr("score_mod gives f32[1, 4], not f32[1, 2, 1, 2]"));
 }
 
 TEST(Runner, AnOperatorOfAnUnknownSetIsNotRun) {

@@ -96,6 +96,73 @@ TEST_F(Database, BelievesRecordsOfAxiomsUntilAskedToProveThemAnew) {
   EXPECT_TRUE(verify_database(folder_, anew));
 }
 
+TEST_F(Database, KeepsRecordsThatFitAndProvesOnlyTheOthers) {
+  write("substitutions/b.rules", by_index);
+  prove_and_write();
+  const std::string records = read(rules), apart = read("one_proof.proofs");
+  VerifyOptions keep;
+  keep.keep_records = true;
+  const auto same = verify_database(folder_, keep);
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->recorded(), 3U);
+  ASSERT_TRUE(write_proofs(folder_, *same));
+  EXPECT_EQ(read(rules), records);
+  EXPECT_EQ(read("one_proof.proofs"), apart);
+  EXPECT_TRUE(certificate_misfits(folder_)->empty());
+
+  write("substitutions/c.rules", wrong);
+  replace("substitutions/a.rules", "rule swap\n  x : [m]\n  y : [m]",
+          "rule swap\n  x : [k]\n  y : [k]");
+  const auto changed = verify_database(folder_, keep);
+  EXPECT_EQ(changed->recorded(), 2U);
+  EXPECT_EQ(changed->proved(), 3U);
+  EXPECT_EQ(changed->refuted(), 1U);
+}
+
+TEST_F(Database, ProvesARuleAgainWhoseRecordDoesNotFit) {
+  prove_and_write();
+  VerifyOptions keep, anew;
+  keep.keep_records = anew.keep_records = true;
+  anew.reprove_axioms = true;
+  EXPECT_EQ(verify_database(folder_, anew)->recorded(), 0U);
+  const std::string whole = read(rules);
+  set_field(rules, "swap", "cases", "17");
+  EXPECT_EQ(verify_database(folder_, keep)->recorded(), 1U);
+  write(rules, whole);
+  replace("substitutions/a.certificates", "witness", "wit ness");
+  EXPECT_EQ(verify_database(folder_, keep)->recorded(), 1U);
+  prove_and_write();
+  write("axioms.rounding", "add_commutes bitwise\n");
+  EXPECT_EQ(verify_database(folder_, keep)->recorded(), 1U);
+  write("axioms/a.axioms", "axiom add_commutes\n  a : [n]\n  b : [n]\n  Add(a, b) = Add(b, a)\n");
+  const auto without = verify_database(folder_, keep);
+  EXPECT_EQ(without->recorded(), 1U);
+  EXPECT_EQ(without->proved(), 2U) << "the other rule has its index proof";
+  EXPECT_EQ(without->proved_twice(), 1U);
+}
+
+TEST_F(Database, ProvesRulesWithOneProofAgainWhereAnAxiomIsNew) {
+  write("substitutions/b.rules", by_index);
+  prove_and_write();
+  write("axioms/b.axioms", "axiom neg_twice\n  a : [n]\n  Neg(Neg(a)) = a\n");
+  VerifyOptions keep;
+  keep.keep_records = true;
+  const auto verification = verify_database(folder_, keep);
+  EXPECT_EQ(verification->recorded(), 2U);
+  EXPECT_EQ(verification->proved_twice(), 3U);
+}
+
+TEST_F(Database, NamesAxiomsWithoutAClassAndTheRulesThatSuffer) {
+  write("axioms.rounding", "add_commutes bitwise\n");
+  const auto verification = verify_database(folder_);
+  const auto missing = verification->axioms_without_class();
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing[0].first, "mul_commutes");
+  EXPECT_EQ(missing[0].second, std::vector<std::string>{"product"});
+  EXPECT_EQ(verification->class_of(verification->rules[0]), RoundingClass::bitwise);
+  EXPECT_EQ(verification->class_of(verification->rules[1]), RoundingClass::rounding);
+}
+
 TEST_F(Database, GivesTheSameRecordsForAnyNumberOfThreads) {
   write("substitutions/b.rules", std::string(wrong) + "\n" + by_index);
   VerifyOptions one, four;

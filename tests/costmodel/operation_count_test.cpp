@@ -1,8 +1,10 @@
 // Operations and bytes against hand calculation.
 
-#include "facts/operation_count.h"
+#include "costmodel/operation_count.h"
 
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "ir/graph.h"
 
@@ -17,9 +19,11 @@ OperationCount count(std::string_view op, const std::vector<TensorType>& inputs,
   std::vector<ValueId> values;
   for (const TensorType& type : inputs)
     values.push_back(*graph.add_input(std::to_string(values.size()), type));
-  const auto value = graph.add(op, values, std::move(attributes));
-  EXPECT_TRUE(value) << value.error().message;
-  const Node& node = graph.node(graph.producer(*value));
+  const OperatorId id = operator_named(op);
+  const auto outputs = static_cast<std::size_t>(record(id).outputs.minimum);
+  const auto added = graph.add_operation(id, values, std::move(attributes), outputs);
+  EXPECT_TRUE(added) << added.error().message;
+  const Node& node = graph.node(*added);
   const auto types = graph.input_types(node);
   const auto result = count_operations(graph.op(node), {types, node.attributes, node.output_count},
                                        graph.output_types(node));
@@ -119,6 +123,41 @@ TEST(OperationCount, reductions) {
   EXPECT_EQ(c.bytes_written, 40);
   EXPECT_FALSE(c.contraction);
   EXPECT_EQ(count("ReduceSum", {f32({0, 20})}, {{"axes", Integers{1}}}).flops, 0);
+}
+
+double operations(std::string_view op, const std::vector<TensorType>& inputs,
+                  Attributes attributes = {}) {
+  const OperationCount c = count(op, inputs, std::move(attributes));
+  return c.flops + c.integer_operations;
+}
+
+TEST(OperationCount, elements_that_are_computed_together_are_not_counted_one_by_one) {
+  const Attributes last = {{"axis", std::int64_t{1}}};
+  const auto indices = [](std::int64_t n) { return TensorType{DataType::i64, Shape{8, n}}; };
+  const std::vector<std::function<double(std::int64_t)>> all = {
+      [&](std::int64_t n) {
+        return operations("CumSum", {f32({8, n})}, last);
+      },
+      [&](std::int64_t n) {
+        return operations("TopK", {f32({8, n})}, {{"axis", std::int64_t{1}}, {"k", Dimension(4)}});
+      },
+      [&](std::int64_t n) {
+        return operations("ScatterElements", {f32({8, n}), indices(n), f32({8, n})}, last);
+      },
+      [&](std::int64_t n) {
+        return operations("DFT", {f32({8, n, 2})}, {{"axis", std::int64_t{1}}});
+      }};
+  for (const auto& of_size : all) {
+    EXPECT_GE(of_size(1024), 8 * 1024);
+    EXPECT_LE(of_size(1024), 8 * 1024 * 200);
+    EXPECT_LE(of_size(4096), 5 * of_size(1024));
+  }
+}
+
+TEST(OperationCount, what_is_computed_together_reads_as_before) {
+  const OperationCount c = count("CumSum", {f32({8, 100})}, {{"axis", std::int64_t{1}}});
+  EXPECT_EQ(c.bytes_read, 4.0 * 8 * 100);
+  EXPECT_EQ(c.bytes_written, 4.0 * 8 * 100);
 }
 
 TEST(OperationCount, symbolic_sizes_have_no_count) {

@@ -1,8 +1,9 @@
-#include "facts/operation_count.h"
+#include "costmodel/operation_count.h"
 
 #include <algorithm>
 #include <set>
 
+#include "costmodel/joint_work.h"
 #include "ir/graph.h"
 
 namespace lemma {
@@ -18,8 +19,8 @@ std::optional<double> byte_count(const TensorType& type) {
   return static_cast<double>(count.offset()) * bits(type.data_type) / 8;
 }
 
-/// Walks one definition. A node is evaluated once for each value of the variables it depends on.
-/// Loop nests (lowering/) do not say as much: they turn arithmetic on i64 elements into linear forms, as that
+/// Walks one definition. A node is evaluated once for each value of the variables it depends on, unless its elements are
+/// computed together (costmodel/joint_work.h). Loop nests (lowering/) do not say as much: they turn arithmetic on i64 elements into linear forms, as that
 /// on indices, and repeat in each output what outputs share.
 /// Arithmetic on indices alone is not counted, as loops turn it into increments, nor are constants.
 class Counter {
@@ -100,12 +101,24 @@ class Counter {
         *times *= *range;
       }
       const bool is_read = node.kind == Kind::read;
+      const auto joint = in_index ? std::nullopt : joint_work(id, scope);
+      if (joint) (is_real(node.type) ? flops_ : integers_) += *joint;
       if (is_read && !visited_.contains({id, !in_index})) add_read(node, *times);
-      if (!is_read && !in_index && of_elements_[id.v] != 0) add(node, *times);
+      if (!is_read && !in_index && !joint && of_elements_[id.v] != 0) add(node, *times);
+      // Below what is counted as a whole, only reads are left to count.
       for (const ExpressionId operand : node.operands)
-        stack.emplace_back(operand, in_index || is_read);
+        stack.emplace_back(operand, in_index || is_read || joint);
     }
     return true;
+  }
+
+  /// What the node takes if its elements are computed together. Nothing if it depends on more than the axes of the output.
+  std::optional<double> joint_work(ExpressionId id, const std::vector<VariableId>& scope) const {
+    const std::vector<VariableId>& axes = depends_[id.v];
+    if (of_elements_[id.v] == 0 ||
+        !std::includes(scope.begin(), scope.end(), axes.begin(), axes.end()))
+      return std::nullopt;
+    return joint_operations(definition_, instance_, id, axes);
   }
 
   void add_read(const ExpressionNode& node, double times) {
