@@ -363,7 +363,7 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   if (arguments.has_own_operators && !arguments.mesh.empty())
     return bad_input("--mesh is for plans in which all devices have parts of each operator");
   if (arguments.compares && (arguments.has_own_operators || !arguments.placements.empty()))
-    return bad_input("--compare is for plans that are searched for on a mesh");
+    return bad_input("--other-plans is for plans that are searched for on a mesh");
   FilePlan plan;
   read_model(plan, arguments.model);
   plan.writes(arguments.output, "-o");
@@ -451,7 +451,7 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
   command->add_flag("--own-operators", arguments->has_own_operators,
                     "each operator is on one device (stages of a pipeline, branches), instead of "
                     "a part of it on all of them");
-  command->add_flag("--compare", arguments->compares,
+  command->add_flag("--other-plans", arguments->compares,
                     "other plans beside it: all on each device, data parallelism, and what "
                     "Metropolis and Hastings' search finds");
   command

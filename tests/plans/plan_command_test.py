@@ -210,7 +210,7 @@ class Run(Case):
 
     def test_other_plans_stand_beside_it(self):
         model, = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])
-        said = self.plan("make", model, "--cluster", "local-2", "--compare", "-o", self.folder / "plan.json")
+        said = self.plan("make", model, "--cluster", "local-2", "--other-plans", "-o", self.folder / "plan.json")
         self.assertEqual(said.returncode, 0, said.stderr)
         rows = re.findall(r"^(this one|everything on every device|data parallelism|Metropolis, from data parallelism) .* ([\d.]+)$",
                           said.stdout, re.MULTILINE)

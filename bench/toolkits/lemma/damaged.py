@@ -1,0 +1,5 @@
+import sys
+
+import lemma
+
+lemma.optimize(sys.argv[2])

@@ -1,0 +1,5 @@
+import sys
+
+import onnxruntime
+
+onnxruntime.InferenceSession(sys.argv[2])

@@ -1,0 +1,5 @@
+import sys
+
+import onnxslim
+
+onnxslim.slim(sys.argv[2])
