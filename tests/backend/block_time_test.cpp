@@ -33,7 +33,7 @@ Graph product(std::int64_t rows, std::int64_t terms, std::int64_t columns, DataT
   const auto add = [&graph](std::string_view op, const std::vector<ValueId>& operands) {
     return graph.node(*graph.add_operation(operator_named(op), operands, {}, 1)).output();
   };
-  graph.add_output("y", add("Tanh", {add("MatMul", {x, w})}));
+  (void)graph.add_output("y", add("Tanh", {add("MatMul", {x, w})}));
   return graph;
 }
 
@@ -118,7 +118,7 @@ double seconds_of_sum(const VirtualDevice& device, std::int64_t rows, std::int64
   Graph graph;
   const ValueId x = *graph.add_input("x", matrix(rows, columns, DataType::f32));
   const ValueId v = *graph.add_input("v", matrix(rows, 1, DataType::f32));
-  graph.add_output("y", *graph.add("Add", {x, v}));
+  (void)graph.add_output("y", *graph.add("Add", {x, v}));
   CompileOptions options;
   options.device = device;
   const auto plans = task_operators(graph, options);
@@ -161,7 +161,7 @@ TEST(PlannedTime, no_bytes_pass_faster_than_the_bandwidth_of_the_memory) {
     const ValueId x = *graph.add_input("x", matrix(rows, columns, DataType::f32));
     const ValueId z = *graph.add_input("z", matrix(rows, columns, DataType::f32));
     const auto added = graph.add_operation(operator_named("Add"), {x, z}, {}, 1);
-    graph.add_output("y", graph.node(*added).output());
+    (void)graph.add_output("y", graph.node(*added).output());
     CompileOptions options;
     options.device = described(name);
     const auto program = compile(graph, options);

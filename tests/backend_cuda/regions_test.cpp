@@ -120,7 +120,7 @@ RegionProgram planned() {
   };
   const ValueId first = add("MatMul", {x, w});
   const ValueId second = add("MatMul", {add("Softmax", {first}), v});
-  graph.add_output("y", add("Add", {add("Tanh", {second}), first}));
+  (void)graph.add_output("y", add("Add", {add("Tanh", {second}), first}));
   RegionOptions options;
   options.compile.device = cpu_device(3);
   options.calls.memory_bandwidth = 1e12;
@@ -179,8 +179,8 @@ TEST(Regions, WorkspacesAreNotShared) {
   const auto product = [&](ValueId a, ValueId b) {
     return graph.node(*graph.add_operation(operator_named("MatMul"), {a, b}, {}, 1)).output();
   };
-  graph.add_output("y", product(x, w));
-  graph.add_output("z", product(w, x));
+  (void)graph.add_output("y", product(x, w));
+  (void)graph.add_output("z", product(w, x));
   RegionOptions options;
   options.calls.memory_bandwidth = 1e12;
   options.calls.contraction_peak[DataType::f32] = 1e13;

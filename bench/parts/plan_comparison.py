@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Plans of models over the devices of a cluster beside data parallelism and FlexFlow's search, as `lemma plan make --other-plans` predicts
+them (docs/plans.md, "Making a plan"). All have the same ways of operators and the same costs."""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import results
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = (("alexnet", 64), ("resnet18", 64), ("resnext50_32x4d", 16), ("dlrm", 64), ("seq2seq", 8), ("bert-base", 1))
+CLUSTERS = (("h100-host", ()), ("h100-hosts", ("--hosts", "2")))
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
+LIMIT = 900  # seconds
+
+
+def built(name, batch, folder):
+    words = [ROOT / "models" / "build", name, "--out", folder, *(("--batch", str(batch)) if batch > 1 else ())]
+    subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    return folder / (f"{name}-batch{batch}.onnx" if batch > 1 else f"{name}.onnx")
+
+
+def seconds(text):
+    value, unit = text.split()
+    return float(value) * UNITS[unit]
+
+
+def rows_of(options):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for model, batch in MODELS:
+            if options.models and model not in options.models:
+                continue
+            file = built(model, batch, folder)
+            for cluster, words in CLUSTERS:
+                begin = time.monotonic()
+                try:
+                    done = subprocess.run([options.lemma, "plan", "make", file, "--cluster", cluster, *words, "--other-plans", "-o",
+                                           folder / "plan.json"], capture_output=True, text=True, timeout=LIMIT)
+                except subprocess.TimeoutExpired:
+                    yield [f"{model}, batch {batch}", cluster, None, None, None, None, LIMIT]
+                    continue
+                found = re.findall(r"^(this one|everything[\w ]*|data parallelism|Metropolis[\w, ]*?)  +([\d.]+ \w+)", done.stdout,
+                                   re.MULTILINE)
+                if done.returncode != 0 or len(found) != 4:
+                    raise results.Malformed(f"{model} on {cluster}: {done.stderr.strip() or done.stdout[-300:]}")
+                yield [f"{model}, batch {batch}", cluster, *(seconds(text) * 1e6 for _, text in found), time.monotonic() - begin]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/search other_plans", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lemma", default=str(ROOT / "build" / "release" / "bin" / "lemma"), help="built by scripts/build release lemma")
+    parser.add_argument("--models", nargs="*", help="of those that are planned; otherwise all")
+    results.add_option(parser)
+    options, rows = parser.parse_args(), []
+    try:
+        for row in rows_of(options):
+            rows.append(row)
+            print(*row, sep="; ", flush=True)
+        results.update(options.result, rows)
+    except (subprocess.CalledProcessError, results.Malformed) as error:
+        print(f"bench/search other_plans: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
