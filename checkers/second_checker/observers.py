@@ -4,7 +4,7 @@ or true or false, although an element that is read for it is NaN."""
 from second_checker.values import is_real_type
 
 COMPARING = frozenset(  # whatever their attributes are
-    "ArgMax ArgMin DeformConv DynamicQuantizeLSTM DynamicQuantizeLinear Equal Greater GreaterOrEqual GridSample "
+    "Adam ArgMax ArgMin DeformConv DynamicQuantizeLSTM DynamicQuantizeLinear Equal Greater GreaterOrEqual GridSample "
     "GroupNormalization Hardmax HardmaxFlattened IsInf IsNaN Less LessOrEqual LpNormalization Momentum OneHot QLinearConv "
     "QLinearMatMul ReduceLogSumExp Shrink ThresholdedRelu TopK UnsaturatedCast".split())
 KEEPING = ("f16", "bf16", "f32", "f64")  # types that have NaN and take it over

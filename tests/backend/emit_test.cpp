@@ -450,7 +450,7 @@ void expect_what_the_interpreter_computes(std::size_t applications,
 }
 
 TEST(EmittedSource, computes_what_the_interpreter_does) {
-  expect_what_the_interpreter_computes(2, {"-march=native"});
+  expect_what_the_interpreter_computes(1, {"-march=native"});
 }
 
 // scripts/test --all. Blocks have other sizes where vectors are wider.

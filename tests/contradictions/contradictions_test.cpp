@@ -34,7 +34,7 @@ TEST(Contradictions, AreFoundWhereRefinementsAreReadAsEquations) {
   const auto axioms = read_substitutions("rules/axioms", ".axioms");
   ASSERT_TRUE(axioms) << axioms.error().message;
   Options options;
-  options.nodes = 6'000;
+  options.nodes = 3'000;
   options.refinements_as_equations = true;
   EXPECT_FALSE(search(*axioms, options).contradictions.empty());
 }

@@ -19,7 +19,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-KILLS = 5
+KILLS = 3
 sys.path.insert(0, str(HERE.parent))
 import few_axioms  # noqa: E402
 from shipped_rules import certificates_in  # noqa: E402
@@ -155,18 +155,18 @@ def check_killed_enumeration(lemma, scratch):
     for _ in range(200):
         # Where others have the processors, the one that kills is to be woken up first.
         job = subprocess.Popen(build("set_killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               preexec_fn=lambda: os.nice(5))
+                               preexec_fn=lambda: os.nice(19))
         while job.poll() is None and not (kept / "joined.journal").exists():
             time.sleep(0.005)
         time.sleep(chance.uniform(0.0, 0.1))
         job.send_signal(signal.SIGKILL)
         job.wait()
         hits += kept.exists() and any(kept.glob("*.groups"))
-        if hits == 3:
+        if hits == 2:
             break
         if (kept.parent / "small.4.json").exists():  # too late: from the beginning
             shutil.rmtree(kept.parent)
-    assert hits == 3, hits
+    assert hits == 2, hits
     done = subprocess.run(build("set_killed"), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert contents(scratch / "set_killed") == contents(scratch / "set"), "other bytes after kills"

@@ -137,9 +137,11 @@ COMMANDS = [
     Command("run_built", one_model, "run model.onnx --random 1 --engine rtask-cpu --outputs results"),
     Command("profile", one_model, "profile model.onnx --seconds 0.01 --database times.sqlite --export times.json",
             readers=(("times.sqlite", "profile --list --database times.sqlite"),), measured=("times.sqlite", "times.json")),
-    Command("rules_verify", rule_folder, "rules verify --rules rules --write --certificates proofs --verdicts "
-            "verdicts.jsonl --threads 1",
+    # Verdicts say which records were kept: after a run that was killed these are others.
+    Command("rules_verify", rule_folder, "rules verify --rules rules --write --certificates proofs --threads 1",
             readers=(("rules/substitutions.proofs", "rules list --rules rules"),)),
+    Command("rules_verdicts", rule_folder, "rules verify --rules rules --certificates proofs --verdicts verdicts.jsonl "
+            "--threads 1"),
     Command("rules_build", candidates, "rules build --candidates candidates.rules --rules axioms --name mine -o built "
             "--threads 1",
             readers=(("built/substitutions", "rules list --rules built"),)),

@@ -20,6 +20,8 @@ NOT_RUN = {
     "lemma plan verify model.onnx sharded.onnx": "of a file that another tool writes; the test plans_sharded_models has such files",
     "python3 out/book/run.py": "needs a GPU",
 }
+# Documents that tests of their own walk through.
+WALKED_ELSEWHERE = {"outside_operators.md": "the tests outside_operators and outside_operators_long"}
 # Commands with the mark of scripts/test --all: they take more than a few seconds.
 SLOW = (
     "lemma rules generate --set taso",

@@ -115,7 +115,7 @@ class Exceptions(unittest.TestCase):
 
 def add_walks():
     for document in DOCUMENTS:
-        if any(True for _ in commands_of(document)):
+        if document.name not in walks.WALKED_ELSEWHERE and any(True for _ in commands_of(document)):
             name = re.sub(r"\W", "_", document.stem.lower())
             setattr(Walk, f"test_{name}", lambda self, document=document: self.walk(document))
 
