@@ -49,7 +49,7 @@ def rows_of(options):
                                    re.MULTILINE)
                 if done.returncode != 0 or len(found) != 4:
                     raise results.Malformed(f"{model} on {cluster}: {done.stderr.strip() or done.stdout[-300:]}")
-                yield [f"{model}, batch {batch}", cluster, *(seconds(text) * 1e6 for _, text in found), time.monotonic() - begin]
+                yield [f"{model}, batch {batch}", cluster, *(round(seconds(text) * 1e6, 3) for _, text in found), time.monotonic() - begin]
 
 
 def main():

@@ -38,6 +38,7 @@ SLOW = (
     "./lemma optimize examples/two_layer.onnx -o out/two_layer.onnx --rules out/taso_rules",
     "lemma rules build ",
     "lemma optimize model.onnx -o out.onnx --rules shipped",
+    "lemma tune model.onnx",
     "lemma tune --operator MatMul --operand 'f32[37, 129]' --operand 'constant f32[129, 65]' --threads 1",
     "lemma optimize --target rtask-cpu",
     "lemma profile --target rtask-cpu",
