@@ -13,16 +13,24 @@ from pathlib import Path
 import results
 
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = (("alexnet", 64), ("resnet18", 64), ("resnext50_32x4d", 16), ("dlrm", 64), ("seq2seq", 8), ("bert-base", 1))
+# Name, batch, and the loss of a step of training; none: inference.
+MODELS = (("alexnet", 64, None), ("alexnet", 64, "cross-entropy"), ("resnet18", 64, None), ("resnext50_32x4d", 16, None),
+          ("dlrm", 64, None), ("seq2seq", 8, None), ("bert-base", 1, None))
 CLUSTERS = (("h100-host", ()), ("h100-hosts", ("--hosts", "2")))
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
 LIMIT = 900  # seconds
 
 
-def built(name, batch, folder):
+def built(options, name, batch, loss, folder):
     words = [ROOT / "models" / "build", name, "--out", folder, *(("--batch", str(batch)) if batch > 1 else ())]
     subprocess.run([sys.executable, *words], check=True, capture_output=True)
-    return folder / (f"{name}-batch{batch}.onnx" if batch > 1 else f"{name}.onnx")
+    file = folder / (f"{name}-batch{batch}.onnx" if batch > 1 else f"{name}.onnx")
+    if not loss:
+        return file
+    step = folder / f"{name}-step.onnx"
+    subprocess.run([options.lemma, "differentiate", file, "--loss", loss, "--optimizer", "sgd", "-o", step], check=True,
+                   capture_output=True)
+    return step
 
 
 def seconds(text):
@@ -33,23 +41,24 @@ def seconds(text):
 def rows_of(options):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for model, batch in MODELS:
+        for model, batch, loss in MODELS:
             if options.models and model not in options.models:
                 continue
-            file = built(model, batch, folder)
+            file = built(options, model, batch, loss, folder)
+            what = f"{model}, batch {batch}{', a step of training' if loss else ''}"
             for cluster, words in CLUSTERS:
                 begin = time.monotonic()
                 try:
                     done = subprocess.run([options.lemma, "plan", "make", file, "--cluster", cluster, *words, "--other-plans", "-o",
                                            folder / "plan.json"], capture_output=True, text=True, timeout=LIMIT)
                 except subprocess.TimeoutExpired:
-                    yield [f"{model}, batch {batch}", cluster, None, None, None, None, LIMIT]
+                    yield [what, cluster, None, None, None, None, LIMIT]
                     continue
                 found = re.findall(r"^(this one|everything[\w ]*|data parallelism|Metropolis[\w, ]*?)  +([\d.]+ \w+)", done.stdout,
                                    re.MULTILINE)
                 if done.returncode != 0 or len(found) != 4:
                     raise results.Malformed(f"{model} on {cluster}: {done.stderr.strip() or done.stdout[-300:]}")
-                yield [f"{model}, batch {batch}", cluster, *(round(seconds(text) * 1e6, 3) for _, text in found), time.monotonic() - begin]
+                yield [what, cluster, *(round(seconds(text) * 1e6, 3) for _, text in found), time.monotonic() - begin]
 
 
 def main():
