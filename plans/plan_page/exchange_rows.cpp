@@ -9,7 +9,6 @@
 #include "plans/on_ranks/rank_program.h"
 #include "plans/on_ranks/traffic.h"
 #include "plans/planner/simulation.h"
-#include "plans/timetables/exchange_seconds.h"
 
 namespace lemma::plans {
 
@@ -114,8 +113,10 @@ Result<std::vector<ExchangeRow>> exchange_rows(const Graph& single, const Progra
                             share_of(relations, program, exchange.result),
                             fmt::join(readers_of(graph, exchange.result), ", "));
       row.bytes = static_cast<double>(collective_traffic(exchange, own.groups[axis], 0).bytes);
-      row.seconds =
-          exchange_seconds(exchange, own.groups[axis].size(), clusters::wire_of(mesh.axes[axis]));
+      if (const auto collective = collective_of(exchange.op))
+        row.seconds = best_exchange(*collective, exchange.operand_type, own.groups[axis].size(),
+                                    clusters::wire_of(mesh.axes[axis]))
+                          .seconds;
       rows.push_back(std::move(row));
     }
   return rows;

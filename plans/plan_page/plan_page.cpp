@@ -11,7 +11,6 @@
 #include "plans/on_ranks/rank_program.h"
 #include "plans/plan_page/exchange_rows.h"
 #include "plans/planner/simulation.h"
-#include "plans/timetables/exchange_seconds.h"
 #include "plans/timetables/task_graphs.h"
 #include "report/graph_svg.h"
 #include "report/table.h"

@@ -18,12 +18,6 @@ constexpr double unreachable = std::numeric_limits<double>::infinity();
 /// Schedules that moves of operators are tried with, times the operators in each.
 constexpr std::size_t most_steps = 8'000'000;
 
-double bytes_of_type(const TensorType& type) {
-  double count = static_cast<double>(byte_size(type.data_type));
-  for (const Dimension& size : *type.shape) count *= static_cast<double>(size.offset());
-  return count;
-}
-
 /// An operator for one part of the batch, with what it waits for.
 struct Item {
   std::size_t place = 0;  // of its operator among those that are placed
@@ -103,7 +97,7 @@ class OwnOperators {
           if (operand.is_none()) continue;
           const auto maker = makers.find({operand, cut_.axes[operand.v] ? part : 0});
           if (maker == makers.end() || !known.insert(maker->second).second) continue;
-          const double bytes = bytes_of_type(part_type(graph_, operand, cut_));
+          const double bytes = bytes_of_tensor(part_type(graph_, operand, cut_));
           items_.back().reads.emplace_back(maker->second, bytes);
           items_[maker->second].readers.emplace_back(number, bytes);
         }
@@ -217,7 +211,7 @@ class OwnOperators {
       for (const ValueId operand : graph_.node(nodes_[item.place]).inputs)
         if (!operand.is_none() && graph_.constant_of(operand) != nullptr &&
             weights.insert(operand).second)
-          layer.weight_bytes += static_cast<choice::Bytes>(bytes_of_type(graph_.type(operand)));
+          layer.weight_bytes += static_cast<choice::Bytes>(bytes_of_tensor(graph_.type(operand)));
       // All that is read behind the layer crosses a cut there.
       std::map<std::size_t, double> crossing;
       for (const auto& [reader, bytes] : item.readers)

@@ -2,36 +2,17 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "costmodel/graph_cost.h"
-#include "plans/clusters/collectives.h"
 
 namespace lemma::plans {
 
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-
-double tensor_bytes(const TensorType& type) {
-  double count = static_cast<double>(byte_size(type.data_type));
-  for (const Dimension& size : *type.shape) count *= static_cast<double>(size.offset());
-  return count;
-}
-
-std::optional<clusters::Collective> collective_named(const std::string& op) {
-  static const std::map<std::string, clusters::Collective> names = {
-      {"AllReduce", clusters::Collective::all_reduce},
-      {"AllGather", clusters::Collective::all_gather},
-      {"ReduceScatter", clusters::Collective::reduce_scatter},
-      {"AllToAll", clusters::Collective::all_to_all},
-      {"Broadcast", clusters::Collective::broadcast}};
-  const auto known = names.find(op);
-  return known == names.end() ? std::nullopt : std::optional(known->second);
-}
 
 /// What a rank holds, and the most that it has held.
 class RankMemory {
@@ -60,7 +41,7 @@ class RankMemory {
 
  private:
   const Graph& graph() const { return program_.program.graph; }
-  double bytes_of_value(ValueId value) const { return tensor_bytes(graph().type(value)); }
+  double bytes_of_value(ValueId value) const { return bytes_of_tensor(graph().type(value)); }
   std::size_t place(const GroupExchange& exchange) const {
     return static_cast<std::size_t>(std::find(exchange.ranks.begin(), exchange.ranks.end(), rank_) -
                                     exchange.ranks.begin());
@@ -175,7 +156,7 @@ class Clocks {
   }
 
   void send(std::size_t rank, const Transfer& transfer, std::size_t number) {
-    const double bytes = tensor_bytes(program_.program.graph.type(transfer.value));
+    const double bytes = bytes_of_tensor(program_.program.graph.type(transfer.value));
     const double wire = bytes * paths_.seconds_per_byte(rank, transfer.to);
     const double begin = std::max({now_[rank], sends_until_[rank], receives_until_[transfer.to]});
     sends_until_[rank] = receives_until_[transfer.to] = begin + wire;
@@ -185,20 +166,11 @@ class Clocks {
   }
 
   Result<void> exchange(const GroupExchange& exchange, double begin) {
-    const auto collective = collective_named(exchange.op);
+    const auto collective = collective_of(exchange.op);
     if (!collective) return unsupported(fmt::format("{} has no price", exchange.op));
-    clusters::Wire wire;
-    for (const std::size_t a : exchange.ranks)
-      for (const std::size_t b : exchange.ranks)
-        if (a != b) {
-          wire.latency_seconds = std::max(wire.latency_seconds, paths_.latency(a, b));
-          wire.seconds_per_byte = std::max(wire.seconds_per_byte, paths_.seconds_per_byte(a, b));
-        }
-    double bytes = tensor_bytes(program_.program.graph.type(exchange.operands[0]));
-    if (*collective == clusters::Collective::all_gather ||
-        *collective == clusters::Collective::all_to_all)
-      bytes *= static_cast<double>(exchange.ranks.size());
-    const auto best = clusters::best_algorithm(*collective, bytes, exchange.ranks.size(), wire);
+    const clusters::BestAlgorithm best =
+        best_exchange(*collective, program_.program.graph.type(exchange.operands[0]),
+                      exchange.ranks.size(), wire_between(exchange.ranks, paths_));
     for (const std::size_t member : exchange.ranks) {
       result_.sent_bytes[member] +=
           best.cost.total_bytes / static_cast<double>(exchange.ranks.size());
@@ -218,6 +190,46 @@ class Clocks {
 };
 
 }  // namespace
+
+std::optional<clusters::Collective> collective_of(std::string_view op) {
+  using clusters::Collective;
+  static const std::map<std::string, Collective, std::less<>> kinds = {
+      {"AllReduce", Collective::all_reduce},         {"AllGather", Collective::all_gather},
+      {"ReduceScatter", Collective::reduce_scatter}, {"AllToAll", Collective::all_to_all},
+      {"Broadcast", Collective::broadcast},          {"Permute", Collective::permute}};
+  const auto kind = kinds.find(op);
+  return kind == kinds.end() ? std::nullopt : std::optional(kind->second);
+}
+
+double bytes_of_tensor(const TensorType& type) {
+  double bytes = static_cast<double>(byte_size(type.data_type));
+  const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
+  if (!sizes) return 0;
+  for (const std::int64_t size : *sizes) bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+clusters::BestAlgorithm best_exchange(clusters::Collective collective, const TensorType& operand,
+                                      std::size_t ranks, const clusters::Wire& wire) {
+  using clusters::Collective;
+  // The whole tensor counts (plans/clusters/collectives.h), of which each has a part here.
+  const bool is_of_parts = collective == Collective::all_gather ||
+                           collective == Collective::all_to_all ||
+                           collective == Collective::permute;
+  const double bytes = bytes_of_tensor(operand) * (is_of_parts ? static_cast<double>(ranks) : 1);
+  return clusters::best_algorithm(collective, bytes, ranks, wire);
+}
+
+clusters::Wire wire_between(const std::vector<std::size_t>& devices, const Paths& paths) {
+  clusters::Wire wire;
+  for (const std::size_t a : devices)
+    for (const std::size_t b : devices)
+      if (a != b) {
+        wire.latency_seconds = std::max(wire.latency_seconds, paths.latency(a, b));
+        wire.seconds_per_byte = std::max(wire.seconds_per_byte, paths.seconds_per_byte(a, b));
+      }
+  return wire;
+}
 
 Paths::Paths(const clusters::Cluster& cluster) : devices_(cluster.devices.size()) {
   std::size_t ends = devices_ + cluster.switches.size();

@@ -3,12 +3,15 @@
 // links of a cluster.
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/operator_costs.h"
 #include "plans/by_rank/ranked_program.h"
 #include "plans/clusters/cluster.h"
+#include "plans/clusters/collectives.h"
 
 namespace lemma::plans {
 
@@ -48,6 +51,19 @@ class NodePrices {
   const OperatorCosts& costs_;
   std::map<std::string, double> known_;
 };
+
+/// The collective that an operator of a program is (AllReduce, ...); nothing for other operators.
+std::optional<clusters::Collective> collective_of(std::string_view op);
+
+/// Bytes of a tensor whose sizes are known; 0 of others.
+double bytes_of_tensor(const TensorType& type);
+
+/// Seconds of the best algorithm for a collective of so many ranks, each with an operand of this type.
+clusters::BestAlgorithm best_exchange(clusters::Collective collective, const TensorType& operand,
+                                      std::size_t ranks, const clusters::Wire& wire);
+
+/// The slowest path between two of these devices.
+clusters::Wire wire_between(const std::vector<std::size_t>& devices, const Paths& paths);
 
 struct Simulation {
   double seconds = 0;

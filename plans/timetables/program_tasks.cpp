@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "plans/timetables/exchange_seconds.h"
+#include "plans/on_ranks/rank_program.h"
 #include "plans/timetables/rank_tasks.h"
 #include "plans/timetables/task_graphs.h"
 
@@ -82,12 +82,15 @@ class ProgramTasks {
   }
 
   Result<void> add_exchange(const std::vector<RankProgram>& own, const Exchange& exchange) {
+    const auto collective = collective_of(exchange.op);
+    if (!collective) return unsupported(fmt::format("{} has no price", exchange.op));
     const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       const Group& group = own[rank].groups[axis];
       if (group.front() != rank) continue;
-      const double seconds =
-          exchange_seconds(exchange, group.size(), clusters::wire_of(mesh_.axes[axis]));
+      const double seconds = best_exchange(*collective, exchange.operand_type, group.size(),
+                                           clusters::wire_of(mesh_.axes[axis]))
+                                 .seconds;
       LEMMA_RETURN_IF_ERROR(tasks_.add_exchange(
           group, exchange.op, seconds, std::vector<ValueId>(group.size(), exchange.operand)));
       for (const std::size_t member : group)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "plans/timetables/exchange_seconds.h"
 #include "plans/timetables/rank_tasks.h"
 #include "plans/timetables/task_graphs.h"
 
@@ -66,12 +65,12 @@ class RankedTasks {
   Result<void> add_exchange(std::size_t number) {
     const GroupExchange& exchange = program_.exchanges[number];
     if (++arrived_[number] < exchange.ranks.size()) return {};
-    if (!collective_of(exchange.op))
-      return unsupported(fmt::format("{} has no price", exchange.op));
-    const ValueId first = exchange.operands.front();
-    const double seconds = exchange_seconds(
-        {exchange.op, exchange.attributes, first, exchange.results.front(), graph_.type(first)},
-        exchange.ranks.size(), wire_between(exchange.ranks, paths_));
+    const auto collective = collective_of(exchange.op);
+    if (!collective) return unsupported(fmt::format("{} has no price", exchange.op));
+    const double seconds =
+        best_exchange(*collective, graph_.type(exchange.operands.front()), exchange.ranks.size(),
+                      wire_between(exchange.ranks, paths_))
+            .seconds;
     LEMMA_RETURN_IF_ERROR(
         tasks_.add_exchange(exchange.ranks, exchange.op, seconds, exchange.operands));
     for (std::size_t i = 0; i < exchange.ranks.size(); ++i)
