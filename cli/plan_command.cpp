@@ -20,7 +20,6 @@
 #include "cli/memory_limit.h"
 #include "cli/number_check.h"
 #include "cli/plan_program.h"
-#include "costmodel/device.h"
 #include "frontend_onnx/import.h"
 #include "outputs/files.h"
 #include "plans/assignment/assignment_file.h"
@@ -35,7 +34,6 @@
 #include "programs/shape_option.h"
 #include "report/table.h"
 #include "rule_language/rule_database.h"
-#include "targets/data_files.h"
 
 namespace lemma {
 
@@ -154,9 +152,10 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
 }
 
 struct MakeArguments {
-  std::string model, cluster, mesh, output, claims, memory_limit;
+  ClusterArguments cluster;
+  std::string model, mesh, output, claims, memory_limit;
   std::vector<std::string> shapes, placements;
-  std::uint64_t hosts = 0, microbatches = 0;
+  std::uint64_t microbatches = 0;
   bool has_own_operators = false, compares = false;
 };
 
@@ -369,19 +368,13 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   plan.writes(arguments.output, "-o");
   plan.writes(arguments.claims, "--claims");
   LEMMA_RETURN_IF_ERROR(plan.check());
-  LEMMA_ASSIGN_OR_RETURN(const auto file, cluster_file(arguments.cluster));
-  LEMMA_ASSIGN_OR_RETURN(
-      const clusters::Cluster cluster,
-      clusters::load_cluster(
-          file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
+  LEMMA_ASSIGN_OR_RETURN(const PricedCluster priced, priced_cluster(arguments.cluster));
+  const clusters::Cluster& cluster = priced.cluster;
   plans::PlannerRequest request;
   if (!arguments.has_own_operators) {
     LEMMA_ASSIGN_OR_RETURN(request.mesh, mesh_of(cluster, arguments.mesh));
   }
-  LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
-  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
-  const OperatorCosts costs(priced_by_roofline(std::move(device)));
-  request.costs = &costs;
+  request.costs = &priced.costs;
   request.memory_limit = arguments.memory_limit.empty()
                              ? static_cast<choice::Bytes>(cluster.devices.front().memory_bytes)
                              : static_cast<choice::Bytes>(bytes_of(arguments.memory_limit));
@@ -390,7 +383,8 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
   ProgressLine progress;
   progress(arguments.has_own_operators ? "placing operators" : "choosing a plan");
-  if (arguments.has_own_operators) return make_own(arguments, model, cluster, costs, progress);
+  if (arguments.has_own_operators)
+    return make_own(arguments, model, cluster, priced.costs, progress);
   request.compares = arguments.compares;
   request.on_progress = [&progress](std::size_t done, std::size_t all) {
     progress(fmt::format("ways of operators: {} of {}", done, all));
@@ -424,14 +418,7 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
       "make", "choose how a model is split over the devices of a cluster, and prove the plan");
   auto arguments = std::make_shared<MakeArguments>();
   command->add_option("model", arguments->model, "ONNX file")->required();
-  command
-      ->add_option("--cluster", arguments->cluster,
-                   "the cluster: a name, or the file of a description")
-      ->required();
-  command
-      ->add_option("--hosts", arguments->hosts,
-                   "hosts of the cluster, where its description leaves them open")
-      ->check(check_positive);
+  add_cluster_options(*command, arguments->cluster);
   command->add_option("--mesh", arguments->mesh,
                       "name of a mesh of the cluster; otherwise its first one");
   command->add_option("-o,--output", arguments->output, "file for the plan, JSON")->required();

@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "cli/number_check.h"
+#include "costmodel/device.h"
 #include "outputs/files.h"
 #include "plans/assignment/assignment_file.h"
 #include "plans/lift/rank_models.h"
@@ -12,6 +14,7 @@
 #include "plans/placement/placement_text.h"
 #include "plans/sharded_models/sharded_plan.h"
 #include "programs/shape_option.h"
+#include "targets/data_files.h"
 
 namespace lemma {
 
@@ -137,6 +140,28 @@ void add_program_files(FilePlan& plan, const PlanArguments& arguments) {
     else
       read_model(plan, rank, "a rank's model");
   }
+}
+
+void add_cluster_options(CLI::App& command, ClusterArguments& arguments) {
+  command
+      .add_option("--cluster", arguments.name,
+                  "the cluster that times are predicted for: a name, or the file of a description")
+      ->required();
+  command
+      .add_option("--hosts", arguments.hosts,
+                  "hosts of the cluster, where its description leaves them open")
+      ->check(check_positive);
+}
+
+Result<PricedCluster> priced_cluster(const ClusterArguments& arguments) {
+  LEMMA_ASSIGN_OR_RETURN(const auto file, cluster_file(arguments.name));
+  LEMMA_ASSIGN_OR_RETURN(
+      clusters::Cluster cluster,
+      clusters::load_cluster(
+          file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
+  LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
+  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
+  return PricedCluster{std::move(cluster), OperatorCosts(priced_by_roofline(std::move(device)))};
 }
 
 void add_program_options(CLI::App& command, PlanArguments& arguments) {

@@ -9,8 +9,10 @@
 
 #include "batch/exit_code.h"
 #include "cli/file_plan.h"
+#include "costmodel/operator_costs.h"
 #include "frontend_onnx/import.h"
 #include "plans/by_rank/ranked_program.h"
+#include "plans/clusters/cluster.h"
 #include "plans/program.h"
 #include "plans/relations/verification.h"
 #include "plans/sharded_models/sharded_plan.h"
@@ -32,6 +34,20 @@ struct AnyProgram {
 
   const plans::Program& program() const { return ranked ? ranked->program : same; }
 };
+
+/// What times are predicted for.
+struct ClusterArguments {
+  std::string name;
+  std::uint64_t hosts = 0;
+};
+/// The options --cluster, which is needed, and --hosts.
+void add_cluster_options(CLI::App& command, ClusterArguments& arguments);
+/// A cluster, and what operators take on its first device.
+struct PricedCluster {
+  clusters::Cluster cluster;
+  OperatorCosts costs;
+};
+Result<PricedCluster> priced_cluster(const ClusterArguments& arguments);
 
 void add_program_options(CLI::App& command, PlanArguments& arguments);
 void add_program_files(FilePlan& plan, const PlanArguments& arguments);

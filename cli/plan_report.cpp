@@ -4,22 +4,18 @@
 #include <fmt/format.h>
 
 #include "cli/error_line.h"
-#include "cli/number_check.h"
 #include "cli/plan_program.h"
-#include "costmodel/device.h"
 #include "outputs/files.h"
-#include "plans/clusters/cluster.h"
 #include "plans/plan_page/plan_page.h"
 #include "programs/shape_option.h"
-#include "targets/data_files.h"
 
 namespace lemma {
 
 namespace {
 
 struct ReportPlanArguments : PlanArguments {
-  std::string cluster, output;
-  std::uint64_t hosts = 0;
+  ClusterArguments cluster;
+  std::string output;
 };
 
 Result<ExitCode> report(const ReportPlanArguments& arguments) {
@@ -27,21 +23,14 @@ Result<ExitCode> report(const ReportPlanArguments& arguments) {
   add_program_files(files, arguments);
   files.writes(arguments.output, "-o");
   LEMMA_RETURN_IF_ERROR(files.check());
-  LEMMA_ASSIGN_OR_RETURN(const auto file, cluster_file(arguments.cluster));
-  LEMMA_ASSIGN_OR_RETURN(
-      const clusters::Cluster cluster,
-      clusters::load_cluster(
-          file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
-  LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
-  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
-  const OperatorCosts costs(priced_by_roofline(std::move(device)));
+  LEMMA_ASSIGN_OR_RETURN(const PricedCluster priced, priced_cluster(arguments.cluster));
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
   LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, model));
   const plans::Verification verification = plans::verify(model.graph, any.program());
   const plans::PlanPageRequest request{std::filesystem::path(arguments.single).filename().string(),
-                                       &cluster, &costs};
+                                       &priced.cluster, &priced.costs};
   LEMMA_ASSIGN_OR_RETURN(const std::string page,
                          any.ranked
                              ? plans::plan_page(model.graph, *any.ranked, verification, request)
@@ -60,14 +49,7 @@ void add_plan_report(CLI::App& plan_command, ExitCode& exit_code) {
       "report", "a page about a plan: its picture, what devices take, what is exchanged and why");
   auto arguments = std::make_shared<ReportPlanArguments>();
   add_program_options(*command, *arguments);
-  command
-      ->add_option("--cluster", arguments->cluster,
-                   "the cluster that times are predicted for: a name, or the file of a description")
-      ->required();
-  command
-      ->add_option("--hosts", arguments->hosts,
-                   "hosts of the cluster, where its description leaves them open")
-      ->check(check_positive);
+  add_cluster_options(*command, arguments->cluster);
   command->add_option("-o,--output", arguments->output, "file for the page, HTML")->required();
   command->callback([arguments, &exit_code] {
     const auto code = report(*arguments);

@@ -6,11 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/error_line.h"
-#include "cli/number_check.h"
 #include "cli/plan_program.h"
-#include "costmodel/device.h"
 #include "outputs/files.h"
-#include "plans/clusters/cluster.h"
 #include "plans/simulator/memory.h"
 #include "plans/simulator/picture.h"
 #include "plans/simulator/trace.h"
@@ -18,7 +15,6 @@
 #include "programs/shape_option.h"
 #include "report/printable.h"
 #include "report/table.h"
-#include "targets/data_files.h"
 
 namespace lemma {
 
@@ -27,8 +23,8 @@ namespace {
 using simulator::Time;
 
 struct SimulatePlanArguments : PlanArguments {
-  std::string cluster, events, timeline;
-  std::uint64_t hosts = 0;
+  ClusterArguments cluster;
+  std::string events, timeline;
   bool json = false;
 };
 
@@ -42,31 +38,26 @@ struct Simulated {
 };
 
 Result<Simulated> simulate_plan(const SimulatePlanArguments& arguments) {
-  LEMMA_ASSIGN_OR_RETURN(const auto file, cluster_file(arguments.cluster));
-  LEMMA_ASSIGN_OR_RETURN(
-      const clusters::Cluster cluster,
-      clusters::load_cluster(
-          file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
-  LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
-  LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
-  const OperatorCosts costs(priced_by_roofline(std::move(device)));
+  LEMMA_ASSIGN_OR_RETURN(const PricedCluster priced, priced_cluster(arguments.cluster));
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
   LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(arguments, model));
-  plans::NodePrices prices(costs);
+  plans::NodePrices prices(priced.costs);
   Simulated result;
-  result.cluster = cluster.name;
+  result.cluster = priced.cluster.name;
   if (any.ranked) {
     result.ranks = any.ranked->rank_count();
-    if (result.ranks > cluster.devices.size())
+    if (result.ranks > priced.cluster.devices.size())
       return bad_input(fmt::format("the plan is for {} devices, and the cluster '{}' has {}",
-                                   result.ranks, cluster.name, cluster.devices.size()));
+                                   result.ranks, priced.cluster.name,
+                                   priced.cluster.devices.size()));
     LEMMA_ASSIGN_OR_RETURN(result.graph,
-                           plans::task_graph(*any.ranked, plans::Paths(cluster), prices));
+                           plans::task_graph(*any.ranked, plans::Paths(priced.cluster), prices));
   } else {
     result.ranks = static_cast<std::size_t>(any.same.mesh.device_count());
-    LEMMA_ASSIGN_OR_RETURN(const clusters::Mesh mesh, plans::matching_mesh(any.same.mesh, cluster));
+    LEMMA_ASSIGN_OR_RETURN(const clusters::Mesh mesh,
+                           plans::matching_mesh(any.same.mesh, priced.cluster));
     LEMMA_ASSIGN_OR_RETURN(result.graph, plans::task_graph(any.same, mesh, prices));
   }
   if (const auto fault = simulator::fault_of(result.graph)) return internal_error(*fault);
@@ -139,14 +130,7 @@ void add_plan_simulate(CLI::App& plan_command, ExitCode& exit_code) {
       "simulate", "when the devices of a plan compute and communicate, as predicted for a cluster");
   auto arguments = std::make_shared<SimulatePlanArguments>();
   add_program_options(*command, *arguments);
-  command
-      ->add_option("--cluster", arguments->cluster,
-                   "the cluster that times are predicted for: a name, or the file of a description")
-      ->required();
-  command
-      ->add_option("--hosts", arguments->hosts,
-                   "hosts of the cluster, where its description leaves them open")
-      ->check(check_positive);
+  add_cluster_options(*command, arguments->cluster);
   command->add_option("--events", arguments->events,
                       "file of events that browsers show (Perfetto), JSON");
   command->add_option("--timeline", arguments->timeline, "file for a picture, SVG");
