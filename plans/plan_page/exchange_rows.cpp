@@ -113,10 +113,11 @@ Result<std::vector<ExchangeRow>> exchange_rows(const Graph& single, const Progra
                             share_of(relations, program, exchange.result),
                             fmt::join(readers_of(graph, exchange.result), ", "));
       row.bytes = static_cast<double>(collective_traffic(exchange, own.groups[axis], 0).bytes);
-      if (const auto collective = collective_of(exchange.op))
-        row.seconds = best_exchange(*collective, exchange.operand_type, own.groups[axis].size(),
-                                    clusters::wire_of(mesh.axes[axis]))
-                          .seconds;
+      LEMMA_ASSIGN_OR_RETURN(
+          const clusters::BestAlgorithm best,
+          best_exchange(exchange.op, exchange.operand_type, own.groups[axis].size(),
+                        clusters::wire_of(mesh.axes[axis])));
+      row.seconds = best.seconds;
       rows.push_back(std::move(row));
     }
   return rows;

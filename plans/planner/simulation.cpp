@@ -166,11 +166,10 @@ class Clocks {
   }
 
   Result<void> exchange(const GroupExchange& exchange, double begin) {
-    const auto collective = collective_of(exchange.op);
-    if (!collective) return unsupported(fmt::format("{} has no price", exchange.op));
-    const clusters::BestAlgorithm best =
-        best_exchange(*collective, program_.program.graph.type(exchange.operands[0]),
-                      exchange.ranks.size(), wire_between(exchange.ranks, paths_));
+    LEMMA_ASSIGN_OR_RETURN(
+        const clusters::BestAlgorithm best,
+        best_exchange(exchange.op, program_.program.graph.type(exchange.operands[0]),
+                      exchange.ranks.size(), wire_between(exchange.ranks, paths_)));
     for (const std::size_t member : exchange.ranks) {
       result_.sent_bytes[member] +=
           best.cost.total_bytes / static_cast<double>(exchange.ranks.size());
@@ -189,8 +188,7 @@ class Clocks {
   Simulation result_;
 };
 
-}  // namespace
-
+/// The collective that an operator of a program is; nothing for other operators.
 std::optional<clusters::Collective> collective_of(std::string_view op) {
   using clusters::Collective;
   static const std::map<std::string, Collective, std::less<>> kinds = {
@@ -201,6 +199,8 @@ std::optional<clusters::Collective> collective_of(std::string_view op) {
   return kind == kinds.end() ? std::nullopt : std::optional(kind->second);
 }
 
+}  // namespace
+
 double bytes_of_tensor(const TensorType& type) {
   double bytes = static_cast<double>(byte_size(type.data_type));
   const auto sizes = type.shape ? constant_sizes(*type.shape) : std::nullopt;
@@ -209,15 +209,18 @@ double bytes_of_tensor(const TensorType& type) {
   return bytes;
 }
 
-clusters::BestAlgorithm best_exchange(clusters::Collective collective, const TensorType& operand,
-                                      std::size_t ranks, const clusters::Wire& wire) {
+Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
+                                              std::size_t ranks, const clusters::Wire& wire) {
   using clusters::Collective;
+  if (op == "OwnPart") return clusters::BestAlgorithm{};
+  const auto collective = collective_of(op);
+  if (!collective) return unsupported(fmt::format("{} is no exchange whose cost is known", op));
   // The whole tensor counts (plans/clusters/collectives.h), of which each has a part here.
-  const bool is_of_parts = collective == Collective::all_gather ||
-                           collective == Collective::all_to_all ||
-                           collective == Collective::permute;
+  const bool is_of_parts = *collective == Collective::all_gather ||
+                           *collective == Collective::all_to_all ||
+                           *collective == Collective::permute;
   const double bytes = bytes_of_tensor(operand) * (is_of_parts ? static_cast<double>(ranks) : 1);
-  return clusters::best_algorithm(collective, bytes, ranks, wire);
+  return clusters::best_algorithm(*collective, bytes, ranks, wire);
 }
 
 clusters::Wire wire_between(const std::vector<std::size_t>& devices, const Paths& paths) {

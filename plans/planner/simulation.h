@@ -52,15 +52,13 @@ class NodePrices {
   std::map<std::string, double> known_;
 };
 
-/// The collective that an operator of a program is (AllReduce, ...); nothing for other operators.
-std::optional<clusters::Collective> collective_of(std::string_view op);
-
 /// Bytes of a tensor whose sizes are known; 0 of others.
 double bytes_of_tensor(const TensorType& type);
 
-/// Seconds of the best algorithm for a collective of so many ranks, each with an operand of this type.
-clusters::BestAlgorithm best_exchange(clusters::Collective collective, const TensorType& operand,
-                                      std::size_t ranks, const clusters::Wire& wire);
+/// The best algorithm for an exchange (AllReduce, ...) of so many ranks, each with an operand of this type. OwnPart sends nothing and
+/// takes no time. An operator that is no exchange is refused.
+Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
+                                              std::size_t ranks, const clusters::Wire& wire);
 
 /// The slowest path between two of these devices.
 clusters::Wire wire_between(const std::vector<std::size_t>& devices, const Paths& paths);

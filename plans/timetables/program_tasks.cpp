@@ -82,17 +82,15 @@ class ProgramTasks {
   }
 
   Result<void> add_exchange(const std::vector<RankProgram>& own, const Exchange& exchange) {
-    const auto collective = collective_of(exchange.op);
-    if (!collective) return unsupported(fmt::format("{} has no price", exchange.op));
     const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       const Group& group = own[rank].groups[axis];
       if (group.front() != rank) continue;
-      const double seconds = best_exchange(*collective, exchange.operand_type, group.size(),
-                                           clusters::wire_of(mesh_.axes[axis]))
-                                 .seconds;
+      LEMMA_ASSIGN_OR_RETURN(const clusters::BestAlgorithm best,
+                             best_exchange(exchange.op, exchange.operand_type, group.size(),
+                                           clusters::wire_of(mesh_.axes[axis])));
       LEMMA_RETURN_IF_ERROR(tasks_.add_exchange(
-          group, exchange.op, seconds, std::vector<ValueId>(group.size(), exchange.operand)));
+          group, exchange.op, best.seconds, std::vector<ValueId>(group.size(), exchange.operand)));
       for (const std::size_t member : group)
         tasks_.gives(member, exchange.result, bytes_on_device(exchange.result));
     }

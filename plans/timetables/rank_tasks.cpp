@@ -70,6 +70,11 @@ Result<void> RankTasks::add_message(std::size_t from, std::size_t to, ValueId va
 
 Result<void> RankTasks::add_exchange(const Group& group, const std::string& name, double seconds,
                                      const std::vector<ValueId>& operands) {
+  if (seconds == 0) {
+    for (std::size_t i = 0; i < group.size(); ++i)
+      LEMMA_RETURN_IF_ERROR(add_computing(group[i], name, 0, {operands[i]}));
+    return {};
+  }
   std::vector<simulator::Resource> ports;
   std::vector<Place> reads;
   for (std::size_t i = 0; i < group.size(); ++i) {

@@ -28,8 +28,8 @@ class RankTasks {
   /// comes behind that.
   Result<void> add_message(std::size_t from, std::size_t to, ValueId value, const std::string& name,
                            double wire_seconds, double latency_seconds);
-  /// All ranks of the group have come to it when it begins. It has the ports of all of them. By place in the group, what a
-  /// rank gives and gets.
+  /// All ranks of the group have come to it when it begins. It has the ports of all of them. One that takes no time sends nothing,
+  /// and no rank waits for another. By place in the group, what a rank gives.
   Result<void> add_exchange(const Group& group, const std::string& name, double seconds,
                             const std::vector<ValueId>& operands);
   /// What the last task of the rank gives.

@@ -65,14 +65,12 @@ class RankedTasks {
   Result<void> add_exchange(std::size_t number) {
     const GroupExchange& exchange = program_.exchanges[number];
     if (++arrived_[number] < exchange.ranks.size()) return {};
-    const auto collective = collective_of(exchange.op);
-    if (!collective) return unsupported(fmt::format("{} has no price", exchange.op));
-    const double seconds =
-        best_exchange(*collective, graph_.type(exchange.operands.front()), exchange.ranks.size(),
-                      wire_between(exchange.ranks, paths_))
-            .seconds;
+    LEMMA_ASSIGN_OR_RETURN(
+        const clusters::BestAlgorithm best,
+        best_exchange(exchange.op, graph_.type(exchange.operands.front()), exchange.ranks.size(),
+                      wire_between(exchange.ranks, paths_)));
     LEMMA_RETURN_IF_ERROR(
-        tasks_.add_exchange(exchange.ranks, exchange.op, seconds, exchange.operands));
+        tasks_.add_exchange(exchange.ranks, exchange.op, best.seconds, exchange.operands));
     for (std::size_t i = 0; i < exchange.ranks.size(); ++i)
       tasks_.gives(exchange.ranks[i], exchange.results[i], bytes_of(exchange.results[i]));
     return {};

@@ -61,6 +61,16 @@ class Simulate(unittest.TestCase):
         self.assertEqual(first, second)
         self.assertGreater(found["seconds"], first["computing_seconds"])
 
+    def test_a_part_of_what_a_device_has_takes_no_time(self):
+        self.lemma("make", "model.onnx", "--cluster", "local-2", "--place", "x:replicated", "--place", "y:0", "-o", "plan.json")
+        self.simulated("plan.json", "--cluster", "local-2", "--events", "trace.json")
+        events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+        own_parts = [event for event in events if event["ph"] == "X" and event["name"] == "OwnPart"]
+        self.assertGreater(len(own_parts), 0)
+        self.assertEqual({event["dur"] for event in own_parts}, {0})
+        rows = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+        self.assertEqual({rows[event["tid"]] for event in own_parts}, {"device 0", "device 1"})
+
     def test_trace_and_picture_have_all_tasks(self):
         single, ranks = placed.KINDS["pipeline"]()
         onnx.save(single, self.folder / "model.onnx")
