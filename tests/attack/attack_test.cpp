@@ -35,8 +35,8 @@ TEST_P(FalseClaims, HaveNoIndexProof) {
   }
 }
 
-/// A forty-eighth part of the claims of a family: the prover takes long to give up.
-constexpr std::size_t shares = 48;
+/// A ninety-sixth part of the claims of a family: the prover takes long to give up.
+constexpr std::size_t shares = 96;
 class SharesOfFalseClaims : public testing::TestWithParam<std::tuple<std::string, std::size_t>> {};
 
 /// The counterexamples of exact evaluation are not used: the claims must not be proved without it.

@@ -115,6 +115,7 @@ class CudaAttention(cuda_case.ProgramCase):
     def test_rows_of_few_queries_are_computed_in_parts_of_their_columns(self):
         self.assertEqual([failure for failure in self.for_each(self.disagreement_of_row, self.rows) if failure], [])
 
+    @tested_programs.long
     def test_reductions_of_few_elements_have_two_phases(self):
         self.assertEqual([failure for failure in self.for_each(self.disagreement_of_reduction, self.reductions) if failure], [])
 

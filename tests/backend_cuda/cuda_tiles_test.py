@@ -60,6 +60,7 @@ class Tiles(cuda_case.ProgramCase):
 
 
 class CudaTiles(Tiles):
+    @tested_programs.long
     def test_sums_agree_with_plain_loops(self):
         work = self.folder / "sums"
         work.mkdir()

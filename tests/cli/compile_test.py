@@ -90,6 +90,7 @@ class Compile(unittest.TestCase):
         for got, wanted in ((least, expected["min"]), (mean, expected["mean"]), (most, expected["max"])):
             self.assertAlmostEqual(float(got), wanted, places=4)
 
+    @tested_programs.long
     def test_wrong_arrays_are_refused(self):
         directory = self.compiled(TWO_LAYER, "program")
         for feeds, outputs, part in (

@@ -168,6 +168,7 @@ class Emit(unittest.TestCase):
         for name in names:
             self.assertEqual((first / name).read_bytes(), (second / name).read_bytes(), name)
 
+    @tested_programs.long
     def test_a_self_check_that_does_not_fit_is_left_out(self):
         """The input and the output have 10,240 bytes each, the multiplication and the sum more."""
         model = self.softmax_model()

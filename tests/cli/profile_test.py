@@ -67,6 +67,7 @@ class ProfileTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout)["models"][0] if code == 0 else done.stderr
 
+    @tested_programs.long
     def test_a_search_measures_what_is_missing_and_remembers_it(self):
         database = self.folder / "search.sqlite"
         first = self.optimize("first.onnx", "--database", database, "--time-limit", "60")

@@ -41,6 +41,7 @@ class Search(unittest.TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertFalse((self.folder / "out.onnx").exists())
 
+    @tested_programs.long
     def test_every_strategy_improves_the_example(self):
         costs = {}
         for strategy in ("saturation", "backtracking", "combined", "auto"):

@@ -152,6 +152,7 @@ class SharedPrograms(unittest.TestCase):
         done = subprocess.run(call, capture_output=True, text=True, timeout=900)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    @tested_programs.long
     def test_programs_with_the_same_weights_run_at_the_same_time(self):
         for threads in (1, 2):
             with self.subTest(threads):
@@ -200,6 +201,7 @@ class SharedPrograms(unittest.TestCase):
         lines = subprocess.run(["nm", "-C", "--defined-only", *words, file], capture_output=True, text=True, check=True).stdout
         return [line.split(" ", 2)[1:] for line in lines.splitlines() if re.match(r"[0-9a-f]+ ", line)]
 
+    @tested_programs.long
     def test_names_that_others_could_have_begin_with_the_programs(self):
         if not shutil.which("nm") or not shutil.which("ar"):
             self.skipTest("there is no nm or no ar")

@@ -137,6 +137,7 @@ class Targets(unittest.TestCase):
         self.assertIn("interrupted; what was measured is kept", errors)
         self.assertGreater(len(self.entries()[0]["entries"]), 0)
 
+    @tested_programs.long
     def test_the_program_of_the_result_is_written(self):
         self.need_compiler()
         first = json.loads(self.optimize(EXAMPLE, "a/model.onnx", "--no-measure").stdout)["models"][0]

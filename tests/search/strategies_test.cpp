@@ -90,7 +90,7 @@ TEST(DISABLED_Strategies, GiveMoreEqualGraphs) {
 }
 
 TEST(Strategies, GiveTheSameEveryTime) {
-  const Graph graph = testing::RandomNetwork(11).make(20);
+  const Graph graph = testing::RandomNetwork(11).make(10);
   for (const Strategy strategy : strategies) {
     SearchOptions options = small(strategy);
     const std::string first = print_graph(found(graph, options).graph);
