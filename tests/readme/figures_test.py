@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures of speed in the README are those of the result file that it names."""
+"""The figures of speed in the README are those of the result file that it names, and documents name where theirs come from."""
 
 import json
 import math
@@ -10,6 +10,39 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 README = (ROOT / "README.md").read_text()
 COLUMNS = {"original, ms": "ONNX Runtime", "Lemma": "lemma", "onnxsim": "onnxsim", "onnxslim": "onnxslim"}
+
+
+# Times, rates and ratios. Documents also have such that nobody measured: what a line of these begins with, and what they are.
+MEASURED = re.compile(r"\d(\.\d+)? ?(times (as|sooner|longer|faster)|(CPU-|processor )?(seconds?|minutes|hours)\b|s\b|ms\b|us\b|[MG]B\b|%)")
+SOURCE = re.compile(r"bench/RESULTS\.md#|bench/results/[\w.-]+\.json")
+NOT_MEASURED = {
+    "compile.md": ("numbers stays within a part",),  # what handing over is taken to cost
+    "costs.md": ("right side costs at most",),  # a limit
+    "cuda.md": ("them with weights", "`run.py` needs"),  # limits
+    "generator.md": ("`--memory-limit` holds",),  # limits
+    "index_proofs.md": ("in a process of its own",),  # a limit
+    "processes.md": ("Other programs have limits", "program on an NVIDIA"),  # limits
+    "python.md": ("`output=", "in files of their own"),  # limits
+    "rtask.md": ("If the arena", "| ", "between two steps"),  # costs and limits
+    "search.md": ("most 1.05 times", "tenths of a second", "inputs that are changed",
+                  "Adversarial inputs", "they are defined and finite", "at most 4,096"),  # limits
+    "tune.md": ("most 0.98",),  # a condition
+    "CONTRIBUTING.md": ("suite; with",),  # a limit
+}
+
+
+def sections(text):
+    """The lines of prose and of tables under each heading."""
+    is_fenced, lines = False, []
+    for line in text.splitlines():
+        if line.startswith("```"):
+            is_fenced = not is_fenced
+        elif line.startswith("#") and not is_fenced:
+            yield lines
+            lines = []
+        elif not is_fenced and not line.startswith("    "):
+            lines.append(line.strip())
+    yield lines
 
 
 def table_and_result():
@@ -54,6 +87,23 @@ class Figures(unittest.TestCase):
             ratios = [ratio(row, program.lower()) for row in self.measured]
             mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
             self.assertEqual(shown, f"{mean:.3f}", program)
+
+
+class Documents(unittest.TestCase):
+    def test_sections_name_where_their_figures_come_from(self):
+        used, documents = set(), [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+        for document in documents:
+            known = NOT_MEASURED.get(document.name, ())
+            for lines in sections(document.read_text()):
+                if any(SOURCE.search(line) for line in lines):
+                    continue
+                for line in filter(MEASURED.search, lines):
+                    prefix = next((prefix for prefix in known if line.startswith(prefix)), None)
+                    self.assertIsNotNone(prefix, f"{document.name} names no result file for: {line}")
+                    used.add((document.name, prefix))
+        for name, prefixes in NOT_MEASURED.items():
+            for prefix in prefixes:
+                self.assertIn((name, prefix), used, "this exception is not needed")
 
 
 if __name__ == "__main__":
