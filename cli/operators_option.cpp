@@ -16,7 +16,7 @@ namespace {
 /// They work on neither models nor rules.
 constexpr std::array without_operators = {
     std::string_view("collective"), std::string_view("completion"), std::string_view("extract"),
-    std::string_view("help"), std::string_view("manual")};
+    std::string_view("help"),       std::string_view("manual"),     std::string_view("replay")};
 
 }  // namespace
 

@@ -462,6 +462,7 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   add_plan_export(*command, exit_code);
   add_plan_emit(*command, exit_code);
   add_plan_run(*command, exit_code);
+  add_plan_replay(*command, exit_code);
   add_plan_report(*command, exit_code);
   add_plan_simulate(*command, exit_code);
 }

@@ -72,6 +72,8 @@ void add_plan_collective(CLI::App& plan_command, ExitCode& exit_code);
 void add_plan_emit(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan export`: a plan as a model with sharding specifications.
 void add_plan_export(CLI::App& plan_command, ExitCode& exit_code);
+/// `lemma plan replay`: when the devices of a cluster compute and communicate as recorded traces say.
+void add_plan_replay(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan report`: a page about a plan.
 void add_plan_report(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan run`: a program over many devices on random inputs, and whether it computes what one device computes.

@@ -209,17 +209,22 @@ double bytes_of_tensor(const TensorType& type) {
   return bytes;
 }
 
+double bytes_of_exchange(std::string_view op, const TensorType& operand, std::size_t ranks) {
+  // The whole tensor counts, of which each has a part here.
+  const bool is_of_parts = op == "AllGather" || op == "AllToAll" || op == "Permute";
+  return bytes_of_tensor(operand) * (is_of_parts ? static_cast<double>(ranks) : 1);
+}
+
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
                                               std::size_t ranks, const clusters::Wire& wire) {
-  using clusters::Collective;
+  return best_exchange(op, bytes_of_exchange(op, operand, ranks), ranks, wire);
+}
+
+Result<clusters::BestAlgorithm> best_exchange(std::string_view op, double bytes, std::size_t ranks,
+                                              const clusters::Wire& wire) {
   if (op == "OwnPart") return clusters::BestAlgorithm{};
   const auto collective = collective_of(op);
   if (!collective) return unsupported(fmt::format("{} is no exchange whose cost is known", op));
-  // The whole tensor counts (plans/clusters/collectives.h), of which each has a part here.
-  const bool is_of_parts = *collective == Collective::all_gather ||
-                           *collective == Collective::all_to_all ||
-                           *collective == Collective::permute;
-  const double bytes = bytes_of_tensor(operand) * (is_of_parts ? static_cast<double>(ranks) : 1);
   return clusters::best_algorithm(*collective, bytes, ranks, wire);
 }
 

@@ -55,8 +55,13 @@ class NodePrices {
 /// Bytes of a tensor whose sizes are known; 0 of others.
 double bytes_of_tensor(const TensorType& type);
 
-/// The best algorithm for an exchange (AllReduce, ...) of so many ranks, each with an operand of this type. OwnPart sends nothing and
-/// takes no time. An operator that is no exchange is refused.
+/// Bytes of the whole tensor of an exchange (plans/clusters/collectives.h) of so many ranks, each with an operand of this type.
+double bytes_of_exchange(std::string_view op, const TensorType& operand, std::size_t ranks);
+
+/// The best algorithm for an exchange (AllReduce, ...) of so many ranks, by the bytes of the whole tensor or by the type of each
+/// rank's operand. OwnPart sends nothing and takes no time. An operator that is no exchange is refused.
+Result<clusters::BestAlgorithm> best_exchange(std::string_view op, double bytes, std::size_t ranks,
+                                              const clusters::Wire& wire);
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
                                               std::size_t ranks, const clusters::Wire& wire);
 

@@ -3,12 +3,27 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace lemma::plans {
 
 using simulator::TaskNumber;
 
-RankTasks::RankTasks(std::size_t ranks) : ranks_(ranks), last_(ranks, 0) {
+namespace {
+
+traces::Operation message_end(traces::Operation operation, std::size_t peer, std::uint64_t tag,
+                              double bytes) {
+  operation.peer = peer;
+  operation.tag = tag;
+  operation.bytes = static_cast<std::uint64_t>(bytes);
+  return operation;
+}
+
+}  // namespace
+
+RankTasks::RankTasks(std::size_t ranks, traces::Traces* recorded)
+    : ranks_(ranks), recorded_(recorded), last_(ranks, 0) {
+  if (recorded_ != nullptr) recorded_->ranks.resize(ranks);
   for (const char* what : {"device", "out of", "into"})
     for (std::size_t rank = 0; rank < ranks; ++rank)
       graph_.resources.push_back(fmt::format("{} {}", what, rank));
@@ -47,29 +62,64 @@ Result<TaskNumber> RankTasks::add(std::string name, std::vector<simulator::Resou
   return number;
 }
 
+traces::Operation* RankTasks::record(std::size_t rank, TaskNumber number,
+                                     traces::OperationKind kind,
+                                     const std::vector<ValueId>& reads) {
+  if (recorded_ == nullptr) return nullptr;
+  traces::Operation operation;
+  operation.number = number;
+  operation.name = graph_.tasks[number].name;
+  operation.kind = kind;
+  operation.picoseconds = graph_.tasks[number].duration;
+  for (const ValueId value : reads)
+    if (const auto maker = makers_.find({rank, value});
+        maker != makers_.end() && maker->second >= ranks_)
+      operation.waits_for.push_back(maker->second);
+  std::sort(operation.waits_for.begin(), operation.waits_for.end());
+  operation.waits_for.erase(std::unique(operation.waits_for.begin(), operation.waits_for.end()),
+                            operation.waits_for.end());
+  return &recorded_->ranks[rank].emplace_back(std::move(operation));
+}
+
+Result<void> RankTasks::add_waiting(std::size_t rank, const std::string& name,
+                                    const std::vector<ValueId>& reads) {
+  std::vector<Place> places;
+  for (const ValueId value : reads) places.emplace_back(rank, value);
+  LEMMA_ASSIGN_OR_RETURN(last_[rank], add(name, {}, 0, places));
+  record(rank, last_[rank], traces::OperationKind::wait, reads);
+  return {};
+}
+
 Result<void> RankTasks::add_computing(std::size_t rank, const std::string& name, double seconds,
                                       const std::vector<ValueId>& reads) {
   std::vector<Place> places;
   for (const ValueId value : reads)
     if (!value.is_none()) places.emplace_back(rank, value);
   LEMMA_ASSIGN_OR_RETURN(last_[rank], add(name, {device(rank)}, seconds, places));
+  record(rank, last_[rank], traces::OperationKind::compute, reads);
   return {};
 }
 
 Result<void> RankTasks::add_message(std::size_t from, std::size_t to, ValueId value,
-                                    const std::string& name, double wire_seconds,
-                                    double latency_seconds) {
-  LEMMA_ASSIGN_OR_RETURN(const TaskNumber sent,
-                         add(name, {port_out(from), port_in(to)}, wire_seconds, {{from, value}}));
-  const auto latency = simulator::picoseconds(latency_seconds);
+                                    const std::string& name, const Message& message) {
+  LEMMA_ASSIGN_OR_RETURN(const TaskNumber sent, add(name, {port_out(from), port_in(to)},
+                                                    message.wire_seconds, {{from, value}}));
+  const auto latency = simulator::picoseconds(message.latency_seconds);
   if (!latency)
-    return bad_input(fmt::format("{}: {} seconds cannot be simulated", name, latency_seconds));
+    return bad_input(
+        fmt::format("{}: {} seconds cannot be simulated", name, message.latency_seconds));
+  last_[from] = sent;
   last_[to] = graph_.add({name + ", on its way", {}, *latency, {sent}, 0});
+  const std::uint64_t tag = tags_.emplace(name, tags_.size()).first->second;
+  traces::Operation* const out = record(from, sent, traces::OperationKind::send, {value});
+  if (out != nullptr) *out = message_end(std::move(*out), to, tag, message.bytes);
+  traces::Operation* const in = record(to, last_[to], traces::OperationKind::receive, {});
+  if (in != nullptr) *in = message_end(std::move(*in), from, tag, message.bytes);
   return {};
 }
 
 Result<void> RankTasks::add_exchange(const Group& group, const std::string& name, double seconds,
-                                     const std::vector<ValueId>& operands) {
+                                     const std::vector<ValueId>& operands, double bytes) {
   if (seconds == 0) {
     for (std::size_t i = 0; i < group.size(); ++i)
       LEMMA_RETURN_IF_ERROR(add_computing(group[i], name, 0, {operands[i]}));
@@ -83,7 +133,16 @@ Result<void> RankTasks::add_exchange(const Group& group, const std::string& name
     reads.emplace_back(group[i], operands[i]);
   }
   LEMMA_ASSIGN_OR_RETURN(const TaskNumber number, add(name, std::move(ports), seconds, reads));
-  for (const std::size_t rank : group) last_[rank] = number;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    last_[group[i]] = number;
+    traces::Operation* const operation =
+        record(group[i], number, traces::OperationKind::collective, {operands[i]});
+    if (operation == nullptr) continue;
+    operation->collective = name;
+    operation->bytes = static_cast<std::uint64_t>(bytes);
+    operation->group = fmt::format("{}", fmt::join(group, "-"));
+    recorded_->groups.emplace(operation->group, group);
+  }
   return {};
 }
 

@@ -11,27 +11,36 @@
 #include "ir/graph.h"
 #include "plans/on_ranks/communicator.h"
 #include "plans/simulator/task_graph.h"
+#include "plans/traces/rank_trace.h"
 
 namespace lemma::plans {
 
 class RankTasks {
  public:
-  /// Each rank has a device, a port out and a port in, and a memory.
-  explicit RankTasks(std::size_t ranks);
+  /// Each rank has a device, a port out and a port in, and a memory. What it does is written into `recorded`, if that is given.
+  explicit RankTasks(std::size_t ranks, traces::Traces* recorded = nullptr);
 
   /// What a rank has from the beginning on.
   void add_source(std::size_t rank, ValueId value, double bytes);
   /// The error: the time is none (simulator::picoseconds).
   Result<void> add_computing(std::size_t rank, const std::string& name, double seconds,
                              const std::vector<ValueId>& reads);
+  /// Takes no time and no device.
+  Result<void> add_waiting(std::size_t rank, const std::string& name,
+                           const std::vector<ValueId>& reads);
+  /// What goes over a wire.
+  struct Message {
+    double bytes = 0, wire_seconds = 0, latency_seconds = 0;
+  };
   /// The value is on another rank when the message has arrived. The ports are in use as long as the bytes take, and the latency
   /// comes behind that.
   Result<void> add_message(std::size_t from, std::size_t to, ValueId value, const std::string& name,
-                           double wire_seconds, double latency_seconds);
+                           const Message& message);
   /// All ranks of the group have come to it when it begins. It has the ports of all of them. One that takes no time sends nothing,
-  /// and no rank waits for another. By place in the group, what a rank gives.
+  /// and no rank waits for another. By place in the group, what a rank gives. `bytes` are those of the whole tensor
+  /// (plans/clusters/collectives.h).
   Result<void> add_exchange(const Group& group, const std::string& name, double seconds,
-                            const std::vector<ValueId>& operands);
+                            const std::vector<ValueId>& operands, double bytes);
   /// What the last task of the rank gives.
   void gives(std::size_t rank, ValueId value, double bytes);
 
@@ -55,7 +64,13 @@ class RankTasks {
   Result<simulator::TaskNumber> add(std::string name, std::vector<simulator::Resource> resources,
                                     double seconds, const std::vector<Place>& reads);
 
+  /// Writes an operation of a rank down, with what it waits for there.
+  traces::Operation* record(std::size_t rank, simulator::TaskNumber number,
+                            traces::OperationKind kind, const std::vector<ValueId>& reads);
+
   std::size_t ranks_;
+  traces::Traces* recorded_;
+  std::map<std::string, std::uint64_t> tags_;  // by channel
   simulator::TaskGraph graph_;
   std::vector<simulator::TaskNumber> last_;  // by rank
   std::map<Place, simulator::TaskNumber> makers_;

@@ -11,12 +11,13 @@ namespace {
 
 class RankedTasks {
  public:
-  RankedTasks(const RankedProgram& program, const Paths& paths, NodePrices& prices)
+  RankedTasks(const RankedProgram& program, const Paths& paths, NodePrices& prices,
+              traces::Traces* recorded)
       : program_(program),
         graph_(program.program.graph),
         paths_(paths),
         prices_(prices),
-        tasks_(program.rank_count()),
+        tasks_(program.rank_count(), recorded),
         arrived_(program.exchanges.size(), 0) {}
 
   Result<simulator::TaskGraph> operator()() && {
@@ -55,8 +56,9 @@ class RankedTasks {
   Result<void> add_message(const Transfer& transfer) {
     LEMMA_RETURN_IF_ERROR(tasks_.add_message(
         transfer.from, transfer.to, transfer.value, transfer.channel,
-        bytes_of(transfer.value) * paths_.seconds_per_byte(transfer.from, transfer.to),
-        paths_.latency(transfer.from, transfer.to)));
+        {bytes_of(transfer.value),
+         bytes_of(transfer.value) * paths_.seconds_per_byte(transfer.from, transfer.to),
+         paths_.latency(transfer.from, transfer.to)}));
     tasks_.gives(transfer.to, transfer.value, bytes_of(transfer.value));
     return {};
   }
@@ -70,7 +72,9 @@ class RankedTasks {
         best_exchange(exchange.op, graph_.type(exchange.operands.front()), exchange.ranks.size(),
                       wire_between(exchange.ranks, paths_)));
     LEMMA_RETURN_IF_ERROR(
-        tasks_.add_exchange(exchange.ranks, exchange.op, best.seconds, exchange.operands));
+        tasks_.add_exchange(exchange.ranks, exchange.op, best.seconds, exchange.operands,
+                            bytes_of_exchange(exchange.op, graph_.type(exchange.operands.front()),
+                                              exchange.ranks.size())));
     for (std::size_t i = 0; i < exchange.ranks.size(); ++i)
       tasks_.gives(exchange.ranks[i], exchange.results[i], bytes_of(exchange.results[i]));
     return {};
@@ -87,8 +91,8 @@ class RankedTasks {
 }  // namespace
 
 Result<simulator::TaskGraph> task_graph(const RankedProgram& program, const Paths& paths,
-                                        NodePrices& prices) {
-  return RankedTasks(program, paths, prices)();
+                                        NodePrices& prices, traces::Traces* recorded) {
+  return RankedTasks(program, paths, prices, recorded)();
 }
 
 }  // namespace lemma::plans

@@ -12,16 +12,22 @@
 #include "plans/planner/simulation.h"
 #include "plans/program.h"
 #include "plans/simulator/task_graph.h"
+#include "plans/traces/rank_trace.h"
 
 namespace lemma::plans {
 
 /// Of a program in which each rank has operators of its own: ranks are the first devices of the cluster.
+/// What ranks do is written into `recorded`, if that is given.
 Result<simulator::TaskGraph> task_graph(const RankedProgram& program, const Paths& paths,
-                                        NodePrices& prices);
+                                        NodePrices& prices, traces::Traces* recorded = nullptr);
 
 /// Of a program that all devices run. The mesh of the cluster has axes of the sizes of the program's (matching_mesh).
 Result<simulator::TaskGraph> task_graph(const Program& program, const clusters::Mesh& mesh,
-                                        NodePrices& prices);
+                                        NodePrices& prices, traces::Traces* recorded = nullptr);
+
+/// Of what ranks did, with messages and collectives over the links of a cluster. Ranks are its first devices. The error: operations that
+/// wait for each other, messages without another end, collectives that the ranks of a group do not agree on.
+Result<simulator::TaskGraph> task_graph(const traces::Traces& traces, const Paths& paths);
 
 /// The mesh of the cluster along whose axes there are as many devices; an error lists those that there are.
 Result<clusters::Mesh> matching_mesh(const Mesh& mesh, const clusters::Cluster& cluster);

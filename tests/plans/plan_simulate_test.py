@@ -22,6 +22,35 @@ import sharded
 import tested_programs
 
 LEMMA = None
+# Of Chakra's schema (MLCommons, schema/protobuf/et_def.proto): types of nodes, and numbers of fields.
+COMP, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
+INT64, STRING = 9, 29
+
+
+def varint(value):
+    result = b""
+    while value > 127:
+        result, value = result + bytes([value & 127 | 128]), value >> 7
+    return result + bytes([value])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def node(number, kind, waits_for=(), micros=0, **attributes):
+    text = field(1, number) + field(2, f"n{number}") + field(3, kind) + b"".join(field(5, other) for other in waits_for)
+    text += field(7, micros) + field(99, "of a later version")
+    for name, value in attributes.items():
+        text += field(10, field(1, name) + field(INT64 if isinstance(value, int) else STRING, value))
+    return text
+
+
+def trace(*nodes):
+    return b"".join(varint(len(text)) + text for text in (field(1, "0.0.4"), *nodes))
 
 
 class Simulate(unittest.TestCase):
@@ -99,6 +128,81 @@ class Simulate(unittest.TestCase):
         again = self.folder / "again.svg"
         self.simulated(*files, "--cluster", "local-4", "--timeline", again)
         self.assertEqual(again.read_bytes(), (self.folder / "picture.svg").read_bytes())
+
+    def replayed(self, *traces, groups=None, code=0):
+        files = []
+        for rank, data in enumerate(traces):
+            files.append(f"own.{rank}.et")
+            (self.folder / files[-1]).write_bytes(data)
+        more = []
+        if groups is not None:
+            (self.folder / "groups.json").write_text(groups)
+            more = ["--groups", "groups.json"]
+        done = self.lemma("replay", *files, "--cluster", "local-2", "--json", *more, code=code)
+        return done.stderr if code else json.loads(done.stdout)
+
+    def test_what_is_written_for_others_is_simulated_alike(self):
+        single, ranks = placed.KINDS["pipeline"]()
+        onnx.save(single, self.folder / "stages.onnx")
+        for rank, model in enumerate(ranks):
+            onnx.save(model, self.folder / f"rank{rank}.onnx")
+        self.lemma("make", "model.onnx", "--cluster", "local-2", "--place", "x:replicated", "--place", "y:0", "-o", "plan.json")
+        for model, program, cluster, count in (("model.onnx", ["plan.json"], "local-2", 2),
+                                               ("stages.onnx", [f"rank{rank}.onnx" for rank in range(len(ranks))], "local-4", len(ranks))):
+            done = self.lemma("simulate", model, *program, "--cluster", cluster, "--chakra", "out", "--json")
+            before = json.loads(done.stdout)
+            files = [f"out.{rank}.et" for rank in range(count)]
+            again = json.loads(self.lemma("replay", *files, "--groups", "out.groups.json", "--cluster", cluster, "--json").stdout)
+            self.assertAlmostEqual(again["seconds"], before["seconds"], places=11)
+            for old, new in zip(before["ranks"], again["ranks"]):
+                old.pop("peak_bytes")
+                self.assertEqual(old, new)
+
+    def test_traces_of_others_are_read(self):
+        # Rank 0 computes for 5 us and sends what rank 1 needs for 7 us of its own.
+        found = self.replayed(trace(node(1, COMP, micros=5), node(2, SEND, [1], comm_size=1000, comm_dst=1, comm_src=0)),
+                              trace(node(1, RECEIVE, comm_size=1000, comm_dst=1, comm_src=0), node(2, COMP, [1], micros=7)))
+        for rank, seconds in zip(found["ranks"], (5e-6, 7e-6)):
+            self.assertAlmostEqual(rank["computing_seconds"], seconds, places=12)
+        self.assertGreater(found["ranks"][0]["sending_seconds"], 0)
+        self.assertGreater(found["seconds"], 12e-6 + found["ranks"][0]["sending_seconds"])
+        # Both wait for the slower one.
+        both = [trace(node(1, COMP, micros=micros), node(2, COLLECTIVE, [1], comm_size=1 << 20, comm_type=0, pg_name="all"),
+                      node(3, COMP, [2], micros=1)) for micros in (2, 9)]
+        found = self.replayed(*both, groups='{"all": [0, 1]}')
+        self.assertAlmostEqual(found["seconds"], 10e-6 + found["ranks"][0]["sending_seconds"], places=11)
+
+    def test_traces_that_are_none_are_refused_in_a_line(self):
+        message = {"comm_size": 8, "comm_src": 0, "comm_dst": 1}
+        compute, sent = node(1, COMP, micros=1), node(2, SEND, **message)
+        gathered = node(3, COLLECTIVE, comm_size=8, comm_type=2)
+        for traces, groups, words in (
+                ([trace(compute)[:-3], trace(compute)], None, r"own\.0\.et: the message at byte 8 is cut off"),
+                ([b"", trace(compute)], None, r"own\.0\.et: it is empty"),
+                ([b"\x03\xff\xff\xff", trace()], None, r"the message at byte 0 is none of a Chakra trace"),
+                ([trace(compute, compute), trace()], None, r"two nodes have the id 1"),
+                ([trace(node(1, COMP, [7])), trace()], None, r"node 1 'n1' waits for node 7, which is not there"),
+                ([trace(node(1, COMP, [2]), node(2, COMP, [1])), trace()], None, r"'n1' waits for operations that wait for it"),
+                ([trace(sent), trace(compute)], None, r"rank 1 has not the other end of this message"),
+                ([trace(sent), trace(node(1, RECEIVE, **{**message, "comm_size": 9}))], None, r"have other sizes"),
+                ([trace(node(1, SEND, comm_size=8, comm_src=0, comm_dst=5)), trace()], None, r"there is no other rank 5"),
+                ([trace(node(1, SEND, comm_dst=1)), trace()], None, r"it needs the attribute comm_size"),
+                ([trace(gathered), trace()], None, r"1 of the 2 ranks of its group have this collective"),
+                ([trace(gathered), trace(node(3, COLLECTIVE, comm_size=8, comm_type=0))], None, r"is another collective than"),
+                ([trace(node(3, COLLECTIVE, comm_size=8, comm_type=3))] * 2, None, r"how long GATHER takes is not known"),
+                ([trace(node(3, COLLECTIVE, comm_size=8, comm_type=77))] * 2, None, r"there is no collective 77"),
+                ([trace(node(3, COLLECTIVE, comm_size=8, comm_type=0, pg_name="a"))] * 2, None, r"there is no group 'a' \(--groups\)"),
+                ([trace(compute)] * 2, '{"a": [0, 2]}', r"group 'a': 2 is none of the 2 ranks"),
+                ([trace(compute)] * 2, "[]", r"groups\.json: it is no JSON object of groups"),
+                ([trace(node(1, COMP, micros=1 << 62)), trace()], None, r"it takes more than 10\^6 seconds"),
+                # Each waits for what the other sends later.
+                ([trace(node(1, RECEIVE, comm_size=8, comm_src=1, comm_dst=0), node(2, SEND, [1], **message)),
+                  trace(node(1, RECEIVE, **message), node(2, SEND, [1], comm_size=8, comm_src=1, comm_dst=0))], None, r"waits? for")):
+            with self.subTest(words):
+                said = self.replayed(*traces, groups=groups, code=2)
+                self.assertRegex(said, rf"^lemma: .*{words}.*\n$")
+        said = self.lemma("replay", "own.0.et", "own.1.et", "own.0.et", "--cluster", "local-2", code=2).stderr
+        self.assertRegex(said, r"^lemma: there are traces of 3 ranks, and the cluster '.*' has 2 devices\n$")
 
     def test_mistakes_are_answered_in_a_line(self):
         self.lemma("make", "model.onnx", "--cluster", "local-4", "--own-operators", "-o", "plan.json")
