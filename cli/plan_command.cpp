@@ -20,6 +20,7 @@
 #include "cli/memory_limit.h"
 #include "cli/number_check.h"
 #include "cli/plan_program.h"
+#include "cli/plan_rewrites.h"
 #include "frontend_onnx/import.h"
 #include "outputs/files.h"
 #include "plans/assignment/assignment_file.h"
@@ -153,7 +154,7 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
 
 struct MakeArguments {
   ClusterArguments cluster;
-  std::string model, mesh, output, claims, memory_limit;
+  std::string model, mesh, output, claims, memory_limit, rewritten, explanation;
   std::vector<std::string> shapes, placements;
   std::uint64_t microbatches = 0;
   bool has_own_operators = false, compares = false;
@@ -356,6 +357,39 @@ std::string others_text(const MadePlan& made) {
   return table.text();
 }
 
+/// What is said of the model that is planned in place of the given one.
+std::string rewrites_text(const RewriteReport& report, const std::string& output) {
+  if (report.status != OptimizeStatus::optimized)
+    return fmt::format("of {} graphs, none has a plan that takes less: {} is the model{}",
+                       report.judged, output,
+                       report.message.empty() ? "" : " (" + report.message + ")");
+  std::vector<std::string> rules;
+  for (const UsedRule& rule : report.rules) rules.push_back(rule.name);
+  return fmt::format(
+      "{} has the plan that takes least, of {} graphs: {} beside {} of the model's own; by {}",
+      output, report.judged, duration_text(report.after), duration_text(report.before),
+      fmt::join(rules, ", "));
+}
+
+/// The model that is planned: the given one, or what rules make of it.
+Result<OnnxModel> planned_model(const MakeArguments& arguments, const PricedCluster& priced,
+                                const plans::PlannerRequest& planner, ProgressLine& progress) {
+  ImportOptions reading;
+  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
+  if (arguments.rewritten.empty()) return import_model(arguments.model, reading);
+  RewriteRequest request;
+  request.model = arguments.model;
+  request.output = arguments.rewritten;
+  request.explanation = arguments.explanation;
+  request.costs = &priced.costs;
+  request.planner = &planner;
+  request.reading = reading;
+  request.on_stage = [&progress](std::string stage) { progress(std::move(stage)); };
+  LEMMA_ASSIGN_OR_RETURN(const RewriteReport report, rewrite_for_plan(request));
+  std::cout << printable(rewrites_text(report, arguments.rewritten)) << "\n\n";
+  return import_model(arguments.rewritten, reading);
+}
+
 Result<ExitCode> make(const MakeArguments& arguments) {
   if (arguments.microbatches > 0 && !arguments.has_own_operators)
     return bad_input("--microbatches is for --own-operators");
@@ -363,10 +397,17 @@ Result<ExitCode> make(const MakeArguments& arguments) {
     return bad_input("--mesh is for plans in which all devices have parts of each operator");
   if (arguments.compares && (arguments.has_own_operators || !arguments.placements.empty()))
     return bad_input("--other-plans is for plans that are searched for on a mesh");
+  if (!arguments.rewritten.empty() &&
+      (arguments.has_own_operators || !arguments.placements.empty()))
+    return bad_input("--rewritten is for plans that are searched for on a mesh");
+  if (!arguments.explanation.empty() && arguments.rewritten.empty())
+    return bad_input("--explain is for --rewritten");
   FilePlan plan;
   read_model(plan, arguments.model);
   plan.writes(arguments.output, "-o");
   plan.writes(arguments.claims, "--claims");
+  plan.writes(arguments.rewritten, "--rewritten");
+  plan.writes(arguments.explanation, "--explain");
   LEMMA_RETURN_IF_ERROR(plan.check());
   LEMMA_ASSIGN_OR_RETURN(const PricedCluster priced, priced_cluster(arguments.cluster));
   const clusters::Cluster& cluster = priced.cluster;
@@ -378,10 +419,9 @@ Result<ExitCode> make(const MakeArguments& arguments) {
   request.memory_limit = arguments.memory_limit.empty()
                              ? static_cast<choice::Bytes>(cluster.devices.front().memory_bytes)
                              : static_cast<choice::Bytes>(bytes_of(arguments.memory_limit));
-  ImportOptions reading;
-  LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
-  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.model, reading));
   ProgressLine progress;
+  LEMMA_ASSIGN_OR_RETURN(const OnnxModel model,
+                         planned_model(arguments, priced, request, progress));
   progress(arguments.has_own_operators ? "placing operators" : "choosing a plan");
   if (arguments.has_own_operators)
     return make_own(arguments, model, cluster, priced.costs, progress);
@@ -435,6 +475,12 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_option("--claims", arguments->claims,
                       "file for the claims that prove the plan, as rules");
+  command->add_option(
+      "--rewritten", arguments->rewritten,
+      "file for what rules make of the model, which is planned in its place: of the "
+      "graphs that the search proposes the one whose plan takes least");
+  command->add_option("--explain", arguments->explanation,
+                      "with --rewritten: file for why the result equals the model");
   command->add_flag("--own-operators", arguments->has_own_operators,
                     "each operator is on one device (stages of a pipeline, branches), instead of "
                     "a part of it on all of them");

@@ -44,15 +44,18 @@ SearchOptions search_options(const AttemptSetup& setup, RoundingClass worst, boo
   // Cleaning folds nothing that makes a file larger; what it may grow by is for attributes that are spelled out.
   const bool folds_larger = !job.options.cleans || job.options.most_growth.has_value();
   if (keeps_small) limit_growth(options, folds_larger ? setup.growth.allowed_bytes() : 0);
-  if (setup.is_judged_by_time) options.evaluator = setup.timing.evaluator();
+  const GraphEvaluator* const timing = setup.is_judged_by_time ? setup.timing.evaluator() : nullptr;
+  if (timing != nullptr) options.evaluator = timing;
   const Deadline end = deadline.earlier_by(setup.kept.check + setup.kept.timing);
   // Each is written and read once more.
   double seconds_each = 3 * job.writing_seconds;
   if (setup.timing.timed() != nullptr && job.options.own_target() != nullptr)
     seconds_each +=
         setup.models->seconds_to_prepare(cost_of(job.model.graph, setup.costs.get()).operators);
-  options.candidates =
-      static_cast<std::size_t>(std::clamp(0.3 * setup.kept.timing / seconds_each, 1.0, 4.0));
+  // An evaluator of the caller's takes as many as the caller says.
+  if (timing != nullptr || options.evaluator == nullptr)
+    options.candidates =
+        static_cast<std::size_t>(std::clamp(0.3 * setup.kept.timing / seconds_each, 1.0, 4.0));
   // The candidates are run before the best one is folded.
   options.fold.deadline = deadline.earlier_by(setup.kept.check + 0.5 * setup.kept.judging()).at();
   // The explanation is made after the search and replayed.

@@ -34,4 +34,4 @@ def given(description, *names):
     parser.add_argument("--long", action="store_true", help="the tests with the mark @long, and no others")
     options, rest = parser.parse_known_args()
     take_long_ones(options.long)
-    return *(getattr(options, name) for name in names), rest
+    return *(getattr(options, name.replace("-", "_")) for name in names), rest
