@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/emit/block_groups.h"
 #include "backend/emit/block_prefetch.h"
-#include "backend/emit/element_writer.h"
 #include "backend/emit/source_types.h"
 #include "backend/emit/vector_reduction.h"
 
@@ -24,31 +24,11 @@ using lowering::Term;
 using lowering::TermNumber;
 using source::Statements;
 
-/// Loops over the lanes of a block, around statements for one element. Values that other groups compute are held in
-/// arrays.
-struct Group {
-  struct Step {
-    Statements statements;
-    Statements unguarded = {};  // of a select whose condition holds for all of the block; or empty
-    std::optional<TermNumber> term = {};  // that it computes
-  };
-  bool goes_along_rows = false;  // of a block with channel lanes: the loop over rows is inside
-  bool is_of_lanes = false;      // the same for all rows: there is no loop over them
-  std::vector<Step> steps;
-  std::set<TermNumber> defined, used;
-};
-
-class BlockWriter : public ElementWriter {
+class BlockWriter : public BlockGroups {
  public:
   BlockWriter(const LoweredOutput& nest, const ElementBlock& block, const ElementStore& store,
               bool has_quotients)
-      : ElementWriter(nest),
-        nest_(nest),
-        block_(block),
-        store_(store),
-        has_quotients_(has_quotients),
-        variables_(lowering::set_of(nest.axes[block.lane_axis]) |
-                   (block.has_rows() ? lowering::set_of(nest.axes[block.row_axis]) : 0)) {}
+      : BlockGroups(nest, block), store_(store), has_quotients_(has_quotients) {}
 
   Result<Statements> write_all() {
     const bool stores_along_rows = block_.has_channel_lanes();
@@ -68,8 +48,6 @@ class BlockWriter : public ElementWriter {
   }
 
  private:
-  bool is_in_lanes(TermNumber id) const { return (graph_.term(id).depends & variables_) != 0; }
-
   bool is_same_for_row(TermNumber id) const override { return has_quotients_ && !is_in_lanes(id); }
 
   /// Writes the parts of the block. What is the same for all of it comes first: nothing of it
@@ -120,15 +98,6 @@ class BlockWriter : public ElementWriter {
     source_.add(index_declaration(block_.lane_axis, ""));
     source_.add(source::Call{"narrow<lanes>", {"&" + store_.target, held_row(from)}});
     source_.close();
-  }
-
-  /// Keeps a value of all lanes in its array, behind what has been written so far.
-  void hold(TermNumber id) {
-    close_group();
-    if (held_.contains(id)) return;
-    for (std::size_t i = 0; i < groups_.size(); ++i)
-      if (groups_[i].defined.contains(id) && needed_.insert({i, id}).second)
-        declared_[i].push_back(id);
   }
 
   static std::string held_row(TermNumber id) { return term_name(id) + "_held[0]"; }
@@ -217,22 +186,6 @@ class BlockWriter : public ElementWriter {
     return fmt::format("static_cast<{}>((&{}[{}])[{}])", type, input_name(term.input),
                        linear_text(graph_, gathered->beside),
                        term_name(static_cast<TermNumber>(graph_.size()) + id));
-  }
-
-  /// Whether real numbers become integers of 8 bits last, which have a loop of their own: compilers make vectors of as many
-  /// elements as the smallest type of a loop has in a register, or of so few of the larger types as there are lanes.
-  bool is_narrowed_last() const {
-    const Term& root = graph_.term(nest_.root);
-    return (nest_.type == DataType::u8 || nest_.type == DataType::i8) &&
-           graph_.domain() == lowering::Domain::native && is_in_lanes(nest_.root) &&
-           root.kind == ExpressionKind::cast && is_real(graph_.term(root.operands[0]).type);
-  }
-
-  /// The type of a value that other groups read.
-  Result<std::string> held_type(TermNumber id) const {
-    if (id >= graph_.size()) return places_.at(id - static_cast<TermNumber>(graph_.size()));
-    if (id == nest_.root && is_narrowed_last()) return std::string("std::int32_t");
-    return computed_type(graph_.term(id).lanes);
   }
 
   /// The most operations on each sum of a block with channel lanes that go along the rows with the store, where vectors
@@ -425,321 +378,9 @@ class BlockWriter : public ElementWriter {
                        graph_.term(reduction.across).type == DataType::u8);
   }
 
-  bool depends_on_row(lowering::VariableSet depends) const {
-    return block_.has_rows() && (depends & lowering::set_of(nest_.axes[block_.row_axis])) != 0;
-  }
-  bool depends_on_row(TermNumber id) const { return depends_on_row(graph_.term(id).depends); }
-  bool depends_on_row(const lowering::Linear& form) const {
-    return depends_on_row(graph_.depends(form));
-  }
-  std::string rows_text() const { return block_.has_rows() ? "rows" : "1"; }
-
-  /// The one that is open: statements of other kinds come before it or after it.
-  Group& group() {
-    if (!is_open_) {
-      source_.add(source::Part{groups_.size()});
-      groups_.emplace_back();
-      is_open_ = true;
-    }
-    return groups_.back();
-  }
-
-  void close_group() { is_open_ = false; }
-
-  void add_to_group(source::Statement statement) {
-    Group::Step step;
-    step.statements.push_back(std::move(statement));
-    group().steps.push_back(std::move(step));
-  }
-
-  /// The statements that compute a term for one element, with all that lies below it.
-  Result<void> add_to_group(TermNumber id) {
-    group();
-    Group::Step step;
-    step.term = id;
-    LEMMA_ASSIGN_OR_RETURN(step.statements, captured([&] { return write_term(id); }));
-    if (graph_.term(id).kind == ExpressionKind::select && !is_chosen(id) &&
-        has_linear_reads(plan_.below[id][0])) {
-      LEMMA_ASSIGN_OR_RETURN(step.unguarded, captured([&] { return write_unguarded(id); }));
-    }
-    group().steps.push_back(std::move(step));
-    collect(id);
-    return {};
-  }
-
-  /// What is written, in place of going to the end of the source.
-  template <typename Write>
-  Result<Statements> captured(const Write& write) {
-    source::Builder outside = std::exchange(source_, {});
-    const auto done = write();
-    source::Builder inside = std::exchange(source_, std::move(outside));
-    if (!done) return tl::unexpected(done.error());
-    return inside.take();
-  }
-
-  /// A select whose condition holds, and whose reads are inside their tensors.
-  Result<void> write_unguarded(TermNumber id) {
-    const Term& term = graph_.term(id);
-    LEMMA_ASSIGN_OR_RETURN(const std::string type, computed_type(term.lanes));
-    reads_are_inside_ = true;
-    const auto done = write_region(plan_.below[id][0]);
-    reads_are_inside_ = false;
-    if (!done) return done;
-    source_.add(source::constant(type, term_name(id), term_name(term.operands[1])));
-    return {};
-  }
-
-  template <typename Visit>
-  void visit_reads(RegionId region, const Visit& visit) const {
-    for (const TermNumber id : plan_.regions[region].terms) {
-      if (graph_.term(id).kind == ExpressionKind::read) visit(graph_.term(id));
-      for (const RegionId below : plan_.below[id]) visit_reads(below, visit);
-    }
-  }
-
-  bool has_linear_reads(RegionId region) const {
-    bool result = true;
-    visit_reads(region,
-                [&result](const Term& read) { result = result && has_linear_indices(read); });
-    return result;
-  }
-
-  static bool has_linear_indices(const Term& read) {
-    for (const lowering::Linear& index : read.indices)
-      for (const auto& [atom, factor] : index.terms)
-        if (atom >= lowering::first_term_atom) return false;
-    return true;
-  }
-
-  /// Whether it holds for a whole block if it holds at the block's corners, and is computed in the group.
-  bool is_decided_at_corners(TermNumber id, const Group& at) const {
-    if (!is_in_lanes(id)) return true;
-    const Term& term = graph_.term(id);
-    if (!at.defined.contains(id)) return false;
-    if (term.kind == ExpressionKind::logical_and)
-      return is_decided_at_corners(term.operands[0], at) &&
-             is_decided_at_corners(term.operands[1], at);
-    return term.kind != ExpressionKind::equal && lowering::compares_linear(graph_, term);
-  }
-
-  /// Finds those terms that compute the condition, with what it is made of.
-  void find_conditions(TermNumber id, std::set<TermNumber>& conditions) const {
-    conditions.insert(id);
-    if (graph_.term(id).kind == ExpressionKind::logical_and)
-      for (const TermNumber operand : graph_.term(id).operands)
-        find_conditions(operand, conditions);
-  }
-
-  void use(TermNumber id) {
-    if (is_in_lanes(id)) group().used.insert(id);
-  }
-
-  void use(const lowering::Linear& form) {
-    for (const auto& [atom, factor] : form.terms)
-      if (atom >= lowering::first_term_atom) use(atom - lowering::first_term_atom);
-  }
-
-  void collect(TermNumber id) {
-    const Term& term = graph_.term(id);
-    group().defined.insert(id);
-    for (const TermNumber operand : term.operands) use_with_forms(operand);
-    use(term.linear);
-    if (places_.contains(id)) {
-      group().used.insert(static_cast<TermNumber>(graph_.size()) + id);
-      use(gathered_place(term)->beside);
-    } else {
-      for (const lowering::Linear& index : term.indices) use(index);
-    }
-    for (const RegionId below : plan_.below[id])
-      for (const TermNumber inner : plan_.regions[below].terms) collect(inner);
-  }
-
-  /// Comparisons of index arithmetic use what its forms are made of.
-  void use_with_forms(TermNumber id) {
-    use(id);
-    use(graph_.form(id));
-  }
-
-  /// Where the value of the element at `row` and `lane` is.
-  std::string held(TermNumber id) const {
-    return term_name(id) +
-           (block_.has_rows() && !is_of_lanes(id) ? "_held[row][lane]" : "_held[0][lane]");
-  }
-
-  source::Declaration declaration_of_held(TermNumber id, const std::string& type) const {
-    return {.type = type,
-            .name = term_name(id) + "_held",
-            .extents = {is_of_lanes(id) ? "1" : rows_text(), "lanes"},
-            .alignment = block_.converts ? 64 : 0};
-  }
-
-  /// Whether a value is the same for all rows, in a group of its own.
-  bool is_of_lanes(TermNumber id) const {
-    return std::any_of(groups_.begin(), groups_.end(), [id](const Group& group) {
-      return group.is_of_lanes && group.defined.contains(id);
-    });
-  }
-
-  void declare_before_group(TermNumber id) { declared_[groups_.size() - 1].push_back(id); }
-
-  /// Each group in its place, now that it is known which values others need.
-  Result<Statements> with_groups() {
-    for (std::size_t i = 0; i < groups_.size(); ++i)
-      for (const TermNumber id : groups_[i].used)
-        if (!groups_[i].defined.contains(id) && !held_.contains(id))
-          for (std::size_t j = 0; j < groups_.size(); ++j)
-            if (groups_[j].defined.contains(id) && needed_.insert({j, id}).second)
-              declared_[j].push_back(id);
-    std::vector<Statements> groups;
-    for (std::size_t number = 0; number < groups_.size(); ++number) {
-      LEMMA_ASSIGN_OR_RETURN(Statements group, statements_of(number));
-      groups.push_back(std::move(group));
-    }
-    Statements statements = source_.take();
-    source::put_in(statements, [&](std::size_t number) { return std::move(groups[number]); });
-    return statements;
-  }
-
-  Result<Statements> statements_of(std::size_t number) {
-    const Group& group = groups_[number];
-    source::Builder result;
-    for (const TermNumber id : declared_[number]) {
-      LEMMA_ASSIGN_OR_RETURN(const std::string type, held_type(id));
-      result.add(declaration_of_held(id, type));
-    }
-    LEMMA_ASSIGN_OR_RETURN(source::Statement all, loops_over(number, false));
-    const std::vector<std::string> demands = demands_of_guards(group);
-    if (demands.empty()) {
-      result.add(std::move(all));
-      return result.take();
-    }
-    LEMMA_ASSIGN_OR_RETURN(source::Statement unguarded, loops_over(number, true));
-    result.add(whole_block(group, demands));
-    result.open(source::Guard{"is_whole", {}, {}});
-    result.add(std::move(unguarded));
-    result.otherwise();
-    result.add(std::move(all));
-    result.close();
-    return result.take();
-  }
-
-  /// Loops over the block with the steps of a group, without guards that hold for all of the block, or as they are.
-  Result<source::Statement> loops_over(std::size_t number, bool is_unguarded) {
-    const Group& group = groups_[number];
-    source::Builder result;
-    for (const TermNumber id : group.used)
-      if (!group.defined.contains(id) && is_held_somewhere(id)) {
-        LEMMA_ASSIGN_OR_RETURN(const std::string type, value_type(id));
-        source::Declaration value = source::constant(type, term_name(id), held(id));
-        value.may_be_unused = true;
-        result.add(std::move(value));
-      }
-    for (const Group::Step& step : group.steps) {
-      if (!is_unguarded || step.unguarded.empty()) {
-        result.add(step.statements);
-        continue;
-      }
-      // The guard of a select that is written without it may have no other use.
-      result.add(
-          source::Call{"static_cast<void>", {term_name(graph_.term(*step.term).operands[0])}});
-      result.add(step.unguarded);
-    }
-    for (const auto& [where, id] : needed_)
-      if (where == number) result.add(source::Assignment{held(id), term_name(id)});
-    return over_elements(group, "1", "1", result.take());
-  }
-
-  Result<std::string> value_type(TermNumber id) const {
-    return id >= graph_.size() ? held_type(id) : computed_type(graph_.term(id).lanes);
-  }
-
-  source::Statement over_elements(const Group& group, const std::string& row_step,
-                                  const std::string& lane_step, Statements statements) const {
-    const source::Loop over_rows = long_loop("row", "rows", row_step);
-    const source::Loop over_lanes = long_loop("lane", "lanes", lane_step);
-    source::Builder result;
-    if (group.goes_along_rows) result.open(over_lanes);
-    const bool has_rows = block_.has_rows() && !group.is_of_lanes;
-    if (has_rows) result.open(over_rows);
-    if (!group.goes_along_rows) result.open(over_lanes);
-    if (has_rows) result.add(index_declaration(block_.row_axis, "row"));
-    result.add(index_declaration(block_.lane_axis, "lane"));
-    result.add(std::move(statements));
-    result.close(has_rows ? 2 : 1);
-    return result.take().front();
-  }
-
-  /// A loop with the step in the same words, whatever it is.
-  static source::Loop long_loop(const std::string& counter, const std::string& end,
-                                const std::string& step) {
-    source::Loop loop = source::counting_loop(counter, "0", end);
-    loop.advance = counter + " += " + step;
-    return loop;
-  }
-
-  /// Conditions for that the guards of the group hold for all of the block, and what they guard is read inside.
-  /// All are bounds of linear forms, so that the corners of the block decide. None where that is not so, or there
-  /// is no guard.
-  std::vector<std::string> demands_of_guards(const Group& group) const {
-    std::vector<std::string> demands;
-    for (const Group::Step& step : group.steps) {
-      if (step.unguarded.empty()) continue;
-      const TermNumber guard = graph_.term(*step.term).operands[0];
-      if (!is_decided_at_corners(guard, group)) return {};
-      demands.push_back(term_name(guard) + " != 0");
-      visit_reads(plan_.below[*step.term][0], [&](const Term& read) {
-        for (std::size_t axis = 0; axis < read.indices.size(); ++axis)
-          if (!graph_.is_inside(read, axis))
-            demands.push_back(fmt::format("is_inside({}, {})",
-                                          linear_text(graph_, read.indices[axis]),
-                                          graph_.inputs()[read.input].sizes[axis]));
-      });
-    }
-    return demands;
-  }
-
-  /// Declares `is_whole`: the demands are met at the corners of the block.
-  Statements whole_block(const Group& group, const std::vector<std::string>& demands) const {
-    std::set<TermNumber> conditions;
-    for (const Group::Step& step : group.steps)
-      if (!step.unguarded.empty()) find_conditions(graph_.term(*step.term).operands[0], conditions);
-    source::Builder at_corner;
-    for (const Group::Step& step : group.steps)
-      if (step.term && conditions.contains(*step.term)) at_corner.add(step.statements);
-    for (const std::string& demand : demands)
-      at_corner.add(source::Assignment{"is_whole", "is_whole && " + demand});
-    return {source::Declaration{.type = "bool", .name = "is_whole", .value = "true"},
-            over_elements(group, "rows > 1 ? rows - 1 : 1", "lanes > 1 ? lanes - 1 : 1",
-                          at_corner.take())};
-  }
-
-  bool is_held_somewhere(TermNumber id) const {
-    return held_.contains(id) ||
-           std::any_of(needed_.begin(), needed_.end(),
-                       [id](const auto& known_term) { return known_term.second == id; });
-  }
-
-  /// The index along an axis of the block: the first one, and further by a counter, or by none.
-  source::Declaration index_declaration(std::size_t axis, const std::string& counter) const {
-    const std::string name = variable_name(nest_.axes[axis]);
-    source::Declaration index = source::constant(
-        "std::int64_t", name, "start_" + name + (counter.empty() ? "" : " + " + counter));
-    index.may_be_unused = true;
-    return index;
-  }
-
-  const LoweredOutput& nest_;
-  const ElementBlock& block_;
   const ElementStore& store_;
   bool has_quotients_;
-  lowering::VariableSet variables_;
-  std::vector<Group> groups_;
-  bool is_open_ = false;
-  std::set<TermNumber> written_;                         // before the others of their region
-  std::set<TermNumber> held_;                            // reductions
-  std::map<TermNumber, std::string> places_;             // types of the places of reads, by read
-  std::set<std::pair<std::size_t, TermNumber>> needed_;  // by other groups
-  std::map<std::size_t, std::vector<TermNumber>> declared_;  // before a group
+  std::set<TermNumber> written_;  // before the others of their region
 };
 
 /// The lanes of a block: those that fill a number of registers, or as many as the source chooses.

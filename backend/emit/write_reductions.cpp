@@ -51,7 +51,7 @@ std::int64_t ElementWriter::lanes_of(const Term& reduction,
                                      const std::vector<RegionId>& loops) const {
   if (reductions_ != LongReductions::partial_results) return 1;
   constexpr std::uint64_t lanes = 32;
-  const Region& last = plan_.regions[loops.back()];
+  const lowering::Region& last = plan_.regions[loops.back()];
   const auto extent = static_cast<std::uint64_t>(graph_.extent(last.variable));
   const bool has_order = reduction.kind == Kind::sum || reduction.kind == Kind::product;
   const bool is_side_by_side = has_terms_side_by_side(loops);
