@@ -12,12 +12,16 @@
 
 namespace lemma {
 
-constexpr bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }  // 0 to 9 alone
+/// Of either case; no letters outside ASCII.
 constexpr bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+/// Of ASCII, whatever the locale.
 constexpr bool is_ascii_letter_or_digit(char c) { return is_ascii_digit(c) || is_ascii_letter(c); }
+/// The letters a to f count in either case.
 constexpr bool is_ascii_hexadecimal_digit(char c) {
   return is_ascii_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
+/// All but A to Z stay as they are.
 constexpr char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

@@ -13,11 +13,12 @@
 
 namespace lemma {
 
+/// Two ONNX files, and how they are compared.
 struct FileComparisonRequest {
-  std::filesystem::path original, other;
-  ImportOptions reading;
-  SampledCheckOptions check;
-  Deadline deadline;
+  std::filesystem::path original, other;  // whether `other` gives what `original` gives
+  ImportOptions reading;                  // of both files
+  SampledCheckOptions check;              // the deadline below takes the place of its own
+  Deadline deadline;                      // of the whole comparison
   /// Starts ONNX Runtime, which is asked where nothing else can compare; null: it is not asked.
   std::function<OnnxRuntimeWorker*()> onnx_runtime;
 };
@@ -31,10 +32,11 @@ enum class ComparedBy {
   running,       // both were run whole, bodies included
   onnx_runtime,  // ONNX Runtime ran both
 };
-std::string_view name(ComparedBy way);
+std::string_view name(ComparedBy way);  // for reports, such as "onnx runtime"
 
+/// A verdict, and how it was found.
 struct FileComparison {
-  ComparedBy way = ComparedBy::computing;
+  ComparedBy way = ComparedBy::computing;  // the one that decided
   SampledCheck check;  // `samples` also counts the sets of inputs of `running` and `onnx_runtime`
 };
 

@@ -42,14 +42,15 @@
 
 namespace lemma {
 
+/// What is computed for a comparison, and when two numbers count as equal.
 struct SampledCheckOptions {
   int samples = 1;  // sets of random inputs
   /// Tolerances; they follow from the narrowest real type of the original unless given:
   /// check/tolerance.h.
   std::optional<double> relative_tolerance = std::nullopt, absolute_tolerance = std::nullopt;
   std::map<std::string, std::int64_t, std::less<>> sizes = {};  // of symbols, where they are given
-  std::uint64_t seed = 0;
-  int threads = 0;
+  std::uint64_t seed = 0;  // of all inputs; the same seed gives the same ones
+  int threads = 0;         // 0: as many as there are processors
   /// Computing ends with an error soon after.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
   /// The same when another thread has set it; null: none does.
@@ -57,8 +58,8 @@ struct SampledCheckOptions {
   /// Sets of adversarial inputs: at most so many, and no further one after the original has been
   /// computed for so long. One is always taken, if there is time at all.
   int adversarial = 60;
-  double adversarial_seconds = 0.12;
-  bool bitwise = false;  // the result promises every bit
+  double adversarial_seconds = 0.12;  // of computing the original on them
+  bool bitwise = false;               // the result promises every bit
 };
 
 /// The tolerance of the check with these options.
@@ -66,8 +67,9 @@ inline SampledTolerance tolerance_for(const Graph& original, const SampledCheckO
   return tolerance_for(original, options.relative_tolerance, options.absolute_tolerance);
 }
 
+/// The verdict of a comparison.
 struct SampledCheck {
-  bool passed = true;
+  bool passed = true;                 // no difference was found on any of the inputs
   int samples = 0;                    // sets of random inputs compared
   int adversarial = 0;                // sets of adversarial inputs compared
   double max_error = 0;               // on random inputs

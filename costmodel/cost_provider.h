@@ -21,12 +21,13 @@ enum class Provenance : std::uint8_t {
   measured_elsewhere,  // on another machine of this kind
   analytic,            // from a description of the device
 };
-std::string_view name(Provenance provenance);
+std::string_view name(Provenance provenance);  // for reports, such as "measured elsewhere"
 
+/// The time of one operator, or of a graph.
 struct Cost {
-  double seconds = 0;
-  double spread = 0;  // of repeated measurements, in seconds; an estimate of the error otherwise
-  Provenance provenance = Provenance::analytic;
+  double seconds = 0;  // of one run; finite and at least 0
+  double spread = 0;   // of repeated measurements, in seconds; an estimate of the error otherwise
+  Provenance provenance = Provenance::analytic;  // of a sum: the worst of its parts
 };
 
 /// A provider of costs. It may be asked from several threads.
@@ -46,7 +47,7 @@ class CostProvider {
 /// Answers of providers that are no costs: seconds that are not finite, or below 0.
 class CostObjections {
  public:
-  void add(const CostKey& key, const Cost& cost);
+  void add(const CostKey& key, const Cost& cost);  // `cost` is what was answered for `key`
   /// One line about the first of them, in the order of the texts of their keys; empty if there is none.
   std::string text() const;
 
@@ -59,14 +60,15 @@ class CostObjections {
 /// collected, so that they can be measured. An answer that is no cost counts as none, and goes to `objections`.
 class ProviderChain : public CostProvider {
  public:
+  /// Asked in this order. `objections` may be shared with other chains; null: answers are not examined.
   explicit ProviderChain(std::vector<std::shared_ptr<const CostProvider>> providers,
                          std::shared_ptr<CostObjections> objections = nullptr)
       : providers_(std::move(providers)), objections_(std::move(objections)) {}
 
   std::optional<Cost> find(const CostKey& key) const override;
 
-  struct Miss {
-    CostKey key;
+  struct Miss {          // a key that the first provider does not know
+    CostKey key;         // as it was asked for
     double seconds = 0;  // as another provider says; 0 if none knows
   };
   /// Each key once; the most expensive first, equal ones by their text.

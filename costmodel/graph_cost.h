@@ -13,12 +13,12 @@ namespace lemma {
 /// Totals over a graph. Nodes that depend on constants only are computed when the model is built,
 /// not when it runs: they are left out of time, flops and bytes.
 struct GraphCost {
-  double seconds = 0;
-  double flops = 0;
-  double bytes = 0;
+  double seconds = 0;           // of one run
+  double flops = 0;             // arithmetic operations, as the definitions count them
+  double bytes = 0;             // read and written by the operators, each on its own
   std::int64_t operators = 0;   // operations and opaque nodes that run
   std::int64_t parameters = 0;  // elements of constants that running nodes read
-  double parameter_bytes = 0;
+  double parameter_bytes = 0;   // of the same constants
   /// How the costs of its operators are known, at worst.
   Provenance provenance = Provenance::measured;
 };
@@ -53,7 +53,7 @@ class GraphEvaluator {
 /// The evaluator that is always there: cost_of().
 class SumOfOperators : public GraphEvaluator {
  public:
-  explicit SumOfOperators(const OperatorCosts& costs) : costs_(costs) {}
+  explicit SumOfOperators(const OperatorCosts& costs) : costs_(costs) {}  // `costs` must outlive it
   Result<std::vector<Cost>> evaluate(std::span<const Graph* const> graphs) const override;
 
  private:

@@ -11,6 +11,7 @@
 
 namespace lemma {
 
+/// A chain of providers that ends with the target's device, which prices every operator. A copy shares the providers.
 class OperatorCosts {
  public:
   /// The costs of the providers. What none of them knows is priced from the target's device
@@ -28,7 +29,7 @@ class OperatorCosts {
   /// The same target and sizes, with other providers that are asked first.
   OperatorCosts behind(std::vector<std::shared_ptr<const CostProvider>> providers) const;
 
-  const PricedDevice& priced_device() const { return target_; }
+  const PricedDevice& priced_device() const { return target_; }  // what prices the rest
   /// The key of an application; symbolic sizes are replaced by the assumed ones. `constant`: by input,
   /// whether it is known when the model is built; missing entries are not.
   CostKey key(const OperatorRecord& record, const Instance& instance,

@@ -16,7 +16,7 @@ double roofline_seconds(const OperationCount& work, DataType type, const Device&
 /// Knows every key.
 class Roofline : public CostProvider {
  public:
-  explicit Roofline(Device device) : device_(std::move(device)) {}
+  explicit Roofline(Device device) : device_(std::move(device)) {}  // keeps a copy
 
   std::optional<Cost> find(const CostKey& key) const override;
 

@@ -11,18 +11,20 @@
 
 namespace lemma::database {
 
+/// What a build reads and writes.
 struct DatabaseFolders {
   std::filesystem::path rules;         // with the axioms to prove from
   std::filesystem::path hand_written;  // with rules that become part of the database; empty: none
   std::filesystem::path work;          // what a job that was interrupted resumes from
-  std::filesystem::path output;
+  std::filesystem::path output;        // the new database; after an error see build_database()
   /// Databases whose rules are known: only what is new is written.
   std::vector<std::filesystem::path> over = {};
 };
 
+/// A job of build_database().
 struct DatabaseOptions {
-  std::string name;  // of the files of found rules
-  DatabaseFolders folders;
+  std::string name;         // of the files of found rules
+  DatabaseFolders folders;  // where rules come from, and where the result goes
   /// Options of the enumeration. The number of threads and cancelled() are those of `build`.
   EnumerationOptions enumeration;
   std::vector<std::filesystem::path> candidates;  // files of them, beside the sets
@@ -34,9 +36,10 @@ struct DatabaseOptions {
   std::function<void(std::size_t answers)> on_resumed;
 };
 
+/// What a build did, on the first rank.
 struct DatabaseReport {
-  EnumerationFigures enumeration;
-  Build build;
+  EnumerationFigures enumeration;  // of the candidates
+  Build build;                     // of what became of them
 };
 
 /// Enumerates, proves, minimizes and writes the result. With several ranks, all of them call it,

@@ -31,31 +31,36 @@ class EGraph;
 /// What the engine asks of tensors; its functions work on the tables of the e-graph. Definitions:
 /// egraph/tensor_language.cpp.
 struct TensorLanguage {
-  using Graph = EGraph;
-  using Label = ENodeLabel;
-  struct Data {  // what is known of a class
-    TypeId type;
-    FactsId facts;
-    std::uint8_t narrowings = 0;  // of bounds so far
-    bool weight_only = false;
+  using Graph = EGraph;                    // of which the functions below know the tables
+  using Label = ENodeLabel;                // all of a node but its children
+  struct Data {                            // what is known of a class
+    TypeId type;                           // of the value, or those of a tuple's outputs
+    FactsId facts;                         // all that its nodes have shown
+    std::uint8_t narrowings = 0;           // of bounds so far
+    bool weight_only = false;              // some node needs no graph input and no opaque node
     std::uint32_t constant = 0xffffffffU;  // position, if the class holds a constant
   };
 
-  static const ENodeLabel& label_of(const EGraph& egraph, FormId form);
+  static const ENodeLabel& label_of(const EGraph& egraph, FormId form);  // of nodes of this form
   /// Operators and projections are looked for by matching.
   static std::uint32_t symbol_of(const ENodeLabel& label) { return symbol(label.kind, label.op); }
+  /// One for each operator and one for all projections; `no_symbol` for other kinds. `op` counts for operations alone.
   static std::uint32_t symbol(ENodeKind kind, OperatorId op) {
     if (kind == ENodeKind::operation) return op.v + 1U;
     return kind == ENodeKind::projection ? projections : engine::no_symbol;
   }
-  static constexpr std::uint32_t projections = 0;
+  static constexpr std::uint32_t projections = 0;  // their symbol
 
+  ///@{
+  /// What engine::OwnAnalysis asks for: they keep facts, what is weight-only and what is observed.
   static Data found(EGraph& egraph, ENodeId id);
   static void adopt(EGraph& egraph, ClassId home, ENodeId id);
   static void united(EGraph& egraph, ClassId kept, ClassId gone, const Data& known);
   static void restore(EGraph& egraph);
+  ///@}
 };
 
+/// An e-graph of tensor values. It owns types, attributes, constants and opaque operators, which nodes name by number.
 class EGraph : public engine::EGraph<TensorLanguage> {
  public:
   // Terms.
@@ -64,29 +69,31 @@ class EGraph : public engine::EGraph<TensorLanguage> {
   /// is added. Returns the class of each value; none for values that are not needed.
   /// `inputs`: facts of the graph's inputs, in order; those of a model's inputs if it is empty.
   std::vector<ClassId> add_graph(const Graph& graph, std::span<const ValueFacts> inputs = {});
-  ClassId add_constant(const Constant& constant);
+  ClassId add_constant(const Constant& constant);  // equal constants are one class
   /// Completes attributes and infers types; the class is a tuple if output_count > 1.
   Result<ClassId> add_operation(OperatorId op, std::span<const ClassId> children,
                                 AttributesId attributes, std::uint32_t output_count = 1);
+  /// The same for attributes that have no number yet.
   Result<ClassId> add_operation(OperatorId op, std::span<const ClassId> children,
                                 Attributes attributes, std::uint32_t output_count = 1);
   /// Output of a tuple.
   ClassId add_projection(ClassId tuple, std::uint32_t output);
-  AttributesId intern(Attributes attributes);
+  AttributesId intern(Attributes attributes);  // equal ones get one number
 
   // The same in two stages, for adding many nodes of one form.
 
-  struct Inferred {  // of one operator on given types
-    bool valid = false;
-    FormId form;  // with complete attributes
-    TypeId type;
-    std::string error;
+  struct Inferred {      // of one operator on given types
+    bool valid = false;  // well typed: `form` and `type` count, else `error`
+    FormId form;         // with complete attributes
+    TypeId type;         // of what the operator gives
+    std::string error;   // why it is not valid
   };
-  static constexpr TypeId absent_type{0xffffffffU};
+  static constexpr TypeId absent_type{0xffffffffU};  // of an absent optional operand
+  /// Inferred once and kept; the reference lasts as long as the e-graph.
   const Inferred& infer(OperatorId op, std::span<const TypeId> operands, AttributesId attributes,
                         std::uint32_t output_count);
-  FormId projection_form(TypeId tuple, std::uint32_t output);
-  TypeId type_of(FormId form) const { return forms_[form.v].type; }
+  FormId projection_form(TypeId tuple, std::uint32_t output);        // `output` counts from 0
+  TypeId type_of(FormId form) const { return forms_[form.v].type; }  // of what such nodes give
   /// The children must have the types that the form says, and their trailing absent ones left out.
   /// `home` must have the type of the form.
   using engine::EGraph<TensorLanguage>::add;
@@ -98,9 +105,10 @@ class EGraph : public engine::EGraph<TensorLanguage> {
 
   // Reading.
 
+  /// An estimate: that of the engine, and the tables of this class.
   std::size_t memory_bytes() const;
 
-  std::size_t form_count() const { return forms_.size(); }
+  std::size_t form_count() const { return forms_.size(); }  // the numbers of forms are below it
   /// A node of this form, without children.
   const ENode& node_of(FormId form) const { return forms_[form.v].node; }
   /// The forms of operations of this operator, ascending.
@@ -108,29 +116,37 @@ class EGraph : public engine::EGraph<TensorLanguage> {
     static const std::vector<FormId> none;
     return op.v < operator_forms_.size() ? operator_forms_[op.v] : none;
   }
+  /// ascending.
   const std::vector<FormId>& forms_of_projections() const { return projection_forms_; }
   /// The types of the children; absent_type for none.
   std::span<const TypeId> operand_types(FormId form) const { return forms_[form.v].operands; }
   using engine::EGraph<TensorLanguage>::may_have_node;
   using engine::EGraph<TensorLanguage>::may_have_parent;
+  ///@{
+  /// False only if no node of a canonical class, or no parent of it, is of this kind and operator.
   bool may_have_node(ClassId id, ENodeKind kind, OperatorId op) const {
     return may_have_node(id, TensorLanguage::symbol(kind, op));
   }
   bool may_have_parent(ClassId id, ENodeKind kind, OperatorId op) const {
     return may_have_parent(id, TensorLanguage::symbol(kind, op));
   }
+  ///@}
+  ///@{
+  /// Ascending; without duplicates after rebuild().
   const std::vector<ENodeId>& nodes_of(OperatorId op) const {
     return nodes_with(TensorLanguage::symbol(ENodeKind::operation, op));
   }
   const std::vector<ENodeId>& projections() const {
     return nodes_with(TensorLanguage::projections);
   }
+  ///@}
 
+  /// The class need not be canonical.
   TypeId type_id(ClassId id) const { return data(find(id)).type; }
   /// One type for a value; one for each output for a tuple.
   const std::vector<TensorType>& types(ClassId id) const { return types_[type_id(id).v]; }
-  const TensorType& type(ClassId id) const { return types(id).front(); }
-  const TensorType& type(TypeId id) const { return types_[id.v].front(); }
+  const TensorType& type(ClassId id) const { return types(id).front(); }    // of the first output
+  const TensorType& type(TypeId id) const { return types_[id.v].front(); }  // of the first output
   /// Types of a node's children, undefined for absent ones, as Instance wants them.
   std::vector<TensorType> input_types(ENodeId id) const;
   /// Some node of the class depends on no graph input and no opaque node.
@@ -139,8 +155,9 @@ class EGraph : public engine::EGraph<TensorLanguage> {
   bool weight_only(ENodeId id) const;
   /// What is known of the class's value, or of the outputs of its tuple.
   const std::vector<ValueFacts>& facts(ClassId id) const { return facts_[data(find(id)).facts.v]; }
+  /// Equal facts have equal numbers.
   FactsId facts_id(ClassId id) const { return data(find(id)).facts; }
-  const std::vector<ValueFacts>& facts(FactsId id) const { return facts_[id.v]; }
+  const std::vector<ValueFacts>& facts(FactsId id) const { return facts_[id.v]; }  // by output
   /// What a node of this form would show. Operands with equal numbers are one value.
   FactsId facts_of(FormId form, std::span<const FactsId> operands, OperandIdentities identities,
                    Reads reads);
@@ -153,23 +170,28 @@ class EGraph : public engine::EGraph<TensorLanguage> {
   bool observation_is_stale() const { return observation_is_stale_; }
   /// This value is looked at by something outside the graph. To be called after add_graph().
   void observe(ClassId id) { observed_roots_.push_back(id); }
+  /// Number 0: none.
   const Attributes& attributes(AttributesId id) const { return attributes_[id.v]; }
+  /// Of an operation: complete ones.
   const Attributes& attributes(const ENode& node) const { return attributes_[node.payload]; }
+  /// Of a node of kind `constant`.
   const Constant& constant(const ENode& node) const { return constants_[node.payload]; }
   /// The contents of a class that holds a constant; null otherwise.
   const Constant* constant_of(ClassId id) const;
+  /// Of a node of kind `opaque`.
   const OpaqueOperator& opaque(const ENode& node) const { return opaques_[node.payload]; }
+  /// Of a node of kind `input`.
   const std::string& input_name(const ENode& node) const { return input_names_[node.payload]; }
 
   // What to_graph() needs from the graph that was added.
 
-  struct Output {
-    std::string name;
-    ClassId value;
+  struct Output {      // of the graph that was added
+    std::string name;  // as the graph has it
+    ClassId value;     // as add_graph() found it, perhaps not canonical any more
   };
-  const std::string& graph_name() const { return graph_name_; }
-  const std::vector<Output>& outputs() const { return outputs_; }
-  const std::vector<ENodeId>& inputs() const { return inputs_; }
+  const std::string& graph_name() const { return graph_name_; }    // "graph" before add_graph()
+  const std::vector<Output>& outputs() const { return outputs_; }  // in the order of the graph
+  const std::vector<ENodeId>& inputs() const { return inputs_; }   // in the order of the graph
   /// Suggested names by founding class, in order of node.
   const std::vector<std::pair<ClassId, std::string>>& names() const { return names_; }
   /// Nodes with smaller numbers came from add_graph.

@@ -24,9 +24,10 @@ using NodeCost = std::function<double(const EGraph&, ENodeId)>;
 
 using engine::Selection;
 
+/// Limits of the local search.
 struct ExtractionOptions {
-  double time_limit_seconds = 10;
-  std::size_t max_passes = 20;
+  double time_limit_seconds = 10;  // half of it from each of the two starts
+  std::size_t max_passes = 20;     // over the classes in use, from each start
 };
 
 /// The graph that was added: each class by its oldest node. Costs no more than that graph, since

@@ -14,6 +14,7 @@
 
 namespace lemma {
 
+/// When saturation stops, and how much a round may add.
 struct SaturationLimits : engine::RoundLimits {
   /// Rules with several outputs can merge what they merged before, without end: they take part in
   /// this many iterations.
@@ -27,7 +28,7 @@ struct SaturationLimits : engine::RoundLimits {
   /// round divide them, those with the fewest matches first, so that none is left out because an
   /// earlier one has filled the e-graph; a rule whose share is used up goes on in the next round.
   double growth = 1;
-  bool log_applications = false;
+  bool log_applications = false;  // fills SaturationReport::log, which proofs are made of
   /// The threads that find matches; 0: as many as TBB gives. The result does not depend on it.
   std::size_t threads = 0;
 };
@@ -35,6 +36,7 @@ struct SaturationLimits : engine::RoundLimits {
 using engine::name;
 using engine::StopReason;
 
+/// What one rule did in a saturation.
 struct RuleStatistics {
   std::size_t matches = 0;       // new places found
   std::size_t applications = 0;  // of them, those that changed the e-graph
@@ -48,17 +50,18 @@ struct RuleStatistics {
 /// One use of a rule. The claim about ground terms: with each input standing for the term of its id
 /// (EGraph::founding_children) and the variables bound as here, left equals right.
 struct Application {
-  std::uint32_t rule = 0;  // in the list given to saturate()
-  const RuleBindings& bindings;
+  std::uint32_t rule = 0;                // in the list given to saturate()
+  const RuleBindings& bindings;          // lives in SaturationReport::log_storage
   std::span<const ClassId> inputs;       // by input of the rule
   std::span<const ClassId> left, right;  // by output
 };
 
+/// How a saturation went.
 struct SaturationReport {
-  StopReason stop = StopReason::saturated;
-  std::size_t iterations = 0;
-  double seconds = 0;
-  std::vector<RuleStatistics> rules;
+  StopReason stop = StopReason::saturated;  // what ended it
+  std::size_t iterations = 0;               // rounds, one that was cut short included
+  double seconds = 0;                       // by the clock, the last rebuild() included
+  std::vector<RuleStatistics> rules;        // in the order of the rules given
   std::vector<Application> log;             // those that changed the e-graph, in order
   std::shared_ptr<const void> log_storage;  // what the log refers to
   std::string failure;                      // what was found wrong (StopReason::failed)

@@ -26,28 +26,30 @@ namespace lemma::engine {
 /// Nodes with up to this many children keep them within themselves.
 inline constexpr std::uint32_t most_near = 2;
 
+/// What a node says of itself, and its children, which EGraph::children() reads.
 template <typename Label>
 struct Node : Label {
-  bool duplicate = false;  // has become equal to an older node, and counts no more
-  std::uint32_t child_count = 0;
+  bool duplicate = false;         // has become equal to an older node, and counts no more
+  std::uint32_t child_count = 0;  // absent ones included
   /// The children, if there are no more of them than fit; else the first's place among those that
   /// the e-graph keeps, as the number of near[0].
   static constexpr std::uint32_t most_near = engine::most_near;
-  ClassId near[most_near];
+  ClassId near[most_near];  // see `most_near`
 };
 
+/// The e-graph of a language L (engine/language.h). Nodes are added, never removed.
 template <typename L>
 class EGraph {
  public:
-  using Language = L;
-  using Label = typename L::Label;
-  using Data = typename L::Data;
-  using ENode = engine::Node<Label>;
+  using Language = L;                 // for templates over e-graphs
+  using Label = typename L::Label;    // all of a node but its children
+  using Data = typename L::Data;      // what is known of a class
+  using ENode = engine::Node<Label>;  // a label with its children
 
-  explicit EGraph(L language = {}) : language_(std::move(language)) {}
+  explicit EGraph(L language = {}) : language_(std::move(language)) {}  // without nodes
 
-  L& language() { return language_; }
-  const L& language() const { return language_; }
+  L& language() { return language_; }              // the object of it that the e-graph owns
+  const L& language() const { return language_; }  // the same for reading
 
   // Terms.
 
@@ -58,6 +60,7 @@ class EGraph {
   // Whether a node is there, in two stages between which others can be asked for, so that memory is
   // waited for once. Children must be canonical.
 
+  /// The first stage: what known() will read begins to be loaded. Returns the key for it.
   NodeTable::Key prefetch(FormId form, std::span<const ClassId> children) const {
     const NodeTable::Key key = key_of(form, children);
     table_.prefetch(key);
@@ -89,16 +92,17 @@ class EGraph {
 
   std::size_t node_count() const { return table_.size(); }  // without duplicates
   std::size_t id_count() const { return nodes_.size(); }    // with them
-  std::size_t class_count() const { return class_count_; }
+  std::size_t class_count() const { return class_count_; }  // canonical ones
   /// Of nodes, classes and tables of these; an estimate.
   std::size_t memory_bytes() const;
 
-  const ENode& node(ENodeId id) const { return nodes_[id.v]; }
-  void prefetch(ENodeId id) const { __builtin_prefetch(&nodes_[id.v]); }
+  const ENode& node(ENodeId id) const { return nodes_[id.v]; }  // valid until the next add()
+  void prefetch(ENodeId id) const { __builtin_prefetch(&nodes_[id.v]); }  // what node() will read
   /// Kept apart from the nodes, because matching asks them of many nodes and no more of most.
   FormId form(ENodeId id) const { return form_of_[id.v]; }
   /// clock() when the children or the class of the node, or what is known of these, last changed.
   std::uint32_t stamp(ENodeId id) const { return stamp_of_[id.v]; }
+  /// None for absent ones; canonical after rebuild(). Valid until the next add() or rebuild().
   std::span<const ClassId> children(ENodeId id) const {
     const ENode& node = nodes_[id.v];
     return {node.child_count <= most_near ? node.near : &children_[node.near[0].v],
@@ -112,11 +116,13 @@ class EGraph {
   }
   /// The nodes of a canonical class.
   const std::vector<ENodeId>& nodes(ClassId id) const { return at(id).nodes; }
+  /// The nodes that have a canonical class among their children.
   const std::vector<ENodeId>& parents(ClassId id) const { return at(id).parents; }
   /// False only if no node among nodes(id), or parents(id), has this symbol.
   bool may_have_node(ClassId id, std::uint32_t symbol) const {
     return (at(id).node_symbols & symbol_bit(symbol)) != 0;
   }
+  /// As may_have_node(), of parents.
   bool may_have_parent(ClassId id, std::uint32_t symbol) const {
     return (at(id).parent_symbols & symbol_bit(symbol)) != 0;
   }
@@ -127,11 +133,11 @@ class EGraph {
   }
   /// What is known of a canonical class.
   const Data& data(ClassId canonical) const { return at(canonical).data; }
-  Data& data(ClassId canonical) { return at(canonical).data; }
+  Data& data(ClassId canonical) { return at(canonical).data; }  // for analyses of their own
 
   /// Grows with every call of advance_clock(); changed nodes carry the time of their change.
   std::uint32_t clock() const { return clock_; }
-  void advance_clock() { ++clock_; }
+  void advance_clock() { ++clock_; }  // what changes from now on is newer
   /// Makes these nodes new for matching.
   void touch(const std::vector<ENodeId>& nodes) {
     for (const ENodeId id : nodes) stamp_of_[id.v] = clock_;

@@ -13,8 +13,9 @@
 
 namespace lemma::engine {
 
+/// How long an optimum is looked for, and by what.
 struct ExactExtractionOptions {
-  double time_limit_seconds = 10;
+  double time_limit_seconds = 10;  // by the clock; reading the e-graph is not cut short
   /// The proof may end once the bound is this near to the cost, relatively: costs in seconds have
   /// more digits than some solvers can hold.
   double good_enough = 1e-6;
@@ -26,12 +27,13 @@ struct ExactExtractionOptions {
   bool races = true;
 };
 
+/// A selection, and how near to the optimum it is.
 struct ExactSelection {
-  Selection selection;
+  Selection selection;  // never costs more than the one given
   /// No selection costs less, up to rounding of the sum of costs to a double; equal to the cost if
   /// `optimal`, and within `good_enough` of it if time was not up.
   double lower_bound = 0;
-  bool optimal = false;
+  bool optimal = false;  // proved; no cost had to be rounded for the solvers
   /// The solvers that it took.
   std::string method;
 };
@@ -40,13 +42,14 @@ namespace detail {
 
 /// The part of the e-graph that the roots reach, by numbers without gaps.
 struct Translation {
-  exact::Problem problem;
-  exact::CostScale scale;
+  exact::Problem problem;                // classes, nodes and costs as integers
+  exact::CostScale scale;                // from those costs back to the given ones
   std::vector<std::uint32_t> number_of;  // by class; none for those out of reach
   std::vector<ClassId> classes;          // by number
   std::vector<ENodeId> nodes;            // by node of the problem
 };
 
+/// Nodes of infinite cost are left out. An error: the costs are too large.
 template <typename Graph, typename Cost>
 Result<Translation> translate(const Graph& egraph, std::span<const ClassId> roots,
                               const Cost& cost) {

@@ -24,12 +24,13 @@
 
 namespace lemma::engine {
 
+/// A node for each class in use, and what they cost together.
 struct Selection {
   /// The chosen node by canonical class; none for classes that are not needed.
   std::vector<ENodeId> node_of;
-  double cost = 0;
+  double cost = 0;  // each node counted once; infinite if there is a cycle
 
-  ENodeId operator[](ClassId id) const { return node_of[id.v]; }
+  ENodeId operator[](ClassId id) const { return node_of[id.v]; }  // `id` must be canonical
 };
 
 /// The classes in use, operands before users; ties by node number. Nothing if there is a cycle or a

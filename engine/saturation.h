@@ -17,6 +17,7 @@
 
 namespace lemma::engine {
 
+/// Whether a rule may be applied, given the canonical classes of the variables that its condition names.
 template <typename Graph>
 using ConditionFunction = std::function<bool(const Graph&, std::span<const ClassId>)>;
 
@@ -27,20 +28,22 @@ concept HasConditions = requires(const L& language, std::string_view name) {
   { language.condition(name) } -> std::convertible_to<ConditionFunction<graph_of<L>>>;
 };
 
+/// A rule made ready for an e-graph: a match of `left` is united with `right`, if all conditions hold.
 template <typename Graph>
 struct Rule {
-  struct Condition {
-    ConditionFunction<Graph> holds;
-    std::vector<std::uint32_t> variables;
+  struct Condition {                       // one of those behind `if`
+    ConditionFunction<Graph> holds;        // asked for each match
+    std::vector<std::uint32_t> variables;  // of the pattern, in the order of its arguments
   };
-  std::string name;
-  Pattern left;
-  Template right;
-  std::vector<Condition> conditions;
+  std::string name;                   // as the text has it; for errors and reports
+  Pattern left;                       // found in the e-graph
+  Template right;                     // added for each match
+  std::vector<Condition> conditions;  // all of them have to hold
 };
 
 namespace detail {
 
+/// An error: the language has no such condition, or the left side no such variable.
 template <typename Graph>
 Result<typename Rule<Graph>::Condition> compile_condition(const Graph& egraph,
                                                           const Pattern& pattern,
@@ -57,6 +60,7 @@ Result<typename Rule<Graph>::Condition> compile_condition(const Graph& egraph,
   return result;
 }
 
+/// Adds the forms of its words to the language of the e-graph, no nodes.
 template <typename Graph>
 Result<Rule<Graph>> compile_rule(Graph& egraph, const RuleText& text) {
   Rule<Graph> rule;
@@ -103,24 +107,28 @@ Result<ClassId> add_term(Graph& egraph, std::string_view text) {
   return added.back();
 }
 
+/// What one rule did in a saturation.
 struct RuleCounts {
   std::size_t matches = 0;       // new places found
   std::size_t applications = 0;  // of them, those that changed the e-graph
   std::size_t rests = 0;         // times that the scheduler made the rule rest
 };
 
+/// How a saturation went.
 struct Report {
-  StopReason stop = StopReason::saturated;
-  std::size_t iterations = 0;
-  double seconds = 0;
-  std::vector<RuleCounts> rules;
+  StopReason stop = StopReason::saturated;  // what ended it
+  std::size_t iterations = 0;               // rounds, one that was cut short included
+  double seconds = 0;                       // by the clock, the last rebuild() included
+  std::vector<RuleCounts> rules;            // in the order of the rules given
 };
 
 namespace detail {
 
+/// One saturation; all that it is given outlives it.
 template <typename Graph>
 class Saturator {
  public:
+  /// The time begins to run here.
   Saturator(Graph& egraph, std::span<const Rule<Graph>> rules, const RoundLimits& limits)
       : egraph_(egraph),
         rules_(rules),
@@ -130,6 +138,7 @@ class Saturator {
     report_.rules.resize(rules.size());
   }
 
+  /// To be called once.
   Report run() {
     report_.iterations = run_rounds(
         egraph_, limits_, watch_, scheduler_,

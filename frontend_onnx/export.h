@@ -14,13 +14,16 @@
 
 namespace lemma {
 
+/// Whether tensors stand in a data file beside the model.
 enum class ExternalData : std::uint8_t {
   as_imported,  // if the original used it, or the file would exceed `inline_limit`
   never,
   always,
 };
 
+/// How a model is written.
 struct ExportOptions {
+  /// For tensors of `external_threshold` bytes and more.
   ExternalData external_data = ExternalData::as_imported;
   /// Tensors of at least this many bytes go to the external data file, if there is one.
   std::size_t external_threshold = 1024;

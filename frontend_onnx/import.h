@@ -20,6 +20,7 @@
 
 namespace lemma {
 
+/// How a file is read, and how much of it is turned into operations.
 struct ImportOptions {
   /// Shapes of graph inputs by name, in place of the declared ones; may hold symbols.
   std::map<std::string, Shape, std::less<>> shapes;
@@ -59,9 +60,10 @@ struct ImportOptions {
 
 /// Operator sets whose records are complete; nodes of others stay opaque.
 inline constexpr int oldest_operator_set = 7;
-inline constexpr int newest_operator_set = 28;
-inline constexpr int newest_ir_version = 14;
+inline constexpr int newest_operator_set = 28;  // of the domain of ONNX itself
+inline constexpr int newest_ir_version = 14;    // a file of a newer one is refused
 
+/// A model's file, which stays mapped while the model lives. Errors name the file.
 Result<OnnxModel> import_model(const std::filesystem::path& path,
                                const ImportOptions& options = {});
 

@@ -17,9 +17,10 @@
 
 namespace lemma::generator {
 
+/// How far a set is enumerated, with what resources.
 struct GenerateOptions {
   std::size_t most_operators = 0;  // 0: what the set says
-  int threads = 1;
+  int threads = 1;                 // at least 1; the result does not depend on it
   /// Bytes that the process may take. What does not fit is evaluated again (elements of classes) or put into a file
   /// without a name (keys and groups of the largest terms); an error says that nodes and classes do not fit.
   std::size_t memory = 4'000'000'000;
@@ -28,7 +29,7 @@ struct GenerateOptions {
   /// The directory for what is done so far, from which a run that was interrupted goes on: what
   /// candidates became, groups of finished ranges of keys, groups that are joined. Empty: none.
   std::string work_directory;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  // of the contents that terms are evaluated on
   /// Processes that share the largest terms; null: this process alone. All call generate() with the same set and options.
   /// Each needs `memory` and a work directory, which may be the same.
   ranks::Ranks* ranks = nullptr;
@@ -38,14 +39,15 @@ struct GenerateOptions {
   std::function<void(std::string_view stage, double fraction)> progress;
 };
 
+/// A candidate that became no rule.
 struct RefutedCandidate {
-  std::string text;
-  std::string reason;
+  std::string text;    // "LEFT = RIGHT" in operators of the set, without attributes
+  std::string reason;  // where it fails, or why it is no rule
 };
 
 /// Time that a part of the work took on this rank.
 struct StageTime {
-  std::string stage;
+  std::string stage;             // what was done, such as "largest terms"
   double seconds = 0;            // by the clock
   double processor_seconds = 0;  // of all threads
 };
@@ -53,12 +55,13 @@ struct StageTime {
 /// How often an operator of the set was applied, and to how many classes of values it is the cheapest way; classes of the
 /// largest terms are not counted.
 struct OperatorUse {
-  std::string name;
-  std::uint64_t applications = 0, classes = 0;
+  std::string name;                             // as the set has it
+  std::uint64_t applications = 0, classes = 0;  // as the comment above says
 };
 
+/// What was done, in numbers.
 struct GenerateReport {
-  TermStatistics terms;
+  TermStatistics terms;               // of the enumeration
   std::size_t table_bytes = 0;        // of nodes, classes and what finds them
   std::uint64_t groups = 0;           // of equal terms
   std::uint64_t equal_terms = 0;      // in them
@@ -67,6 +70,7 @@ struct GenerateReport {
   std::uint64_t derived = 0;          // equalities that followed from rules found before
   std::uint64_t refuted = 0;          // by other sizes
   std::uint64_t not_written = 0;      // that are no rules: nothing binds a variable, ...
+  /// Rules, in the order of Generality (generator/symbolic.h).
   std::array<std::uint64_t, 4> by_generality = {};
   std::vector<RefutedCandidate> examples;  // of refuted ones, a few
   double graphs = 0;                       // that the terms cover (generator/count.h)
@@ -76,9 +80,10 @@ struct GenerateReport {
   std::vector<std::string> warnings;
 };
 
+/// Candidates, and how they came about.
 struct Generated {
-  std::vector<Substitution> rules;
-  GenerateReport report;
+  std::vector<Substitution> rules;  // the smallest first; not proved
+  GenerateReport report;            // of this run
 };
 
 /// The most operators of a term: as the options say, else as the set does.

@@ -22,8 +22,9 @@
 
 namespace lemma::interpreter {
 
+/// In what arithmetic a definition is evaluated, and for how long.
 struct EvaluationOptions {
-  Domain domain = Domain::native;
+  Domain domain = Domain::native;  // of inputs and results
   /// Evaluate definitions as they stand: no contraction kernels, no other lowering.
   bool plain = false;
   /// Terms of a sum or product are taken in the order of the definition, however few elements have however many of
@@ -32,7 +33,7 @@ struct EvaluationOptions {
   int threads = 0;  // 0: as many as there are processors
   /// Evaluation ends with an error soon after this moment, or after the flag becomes true.
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  const std::atomic<bool>* cancelled = nullptr;
+  const std::atomic<bool>* cancelled = nullptr;  // the flag; null: there is none
 };
 
 /// All outputs of a definition whose extents are constant. Inputs are tensors of `options.domain`

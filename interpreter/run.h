@@ -14,11 +14,13 @@
 
 namespace lemma::interpreter {
 
+/// The value of a graph's input.
 struct NamedTensor {
-  std::string name;
-  Tensor value;
+  std::string name;  // of the input
+  Tensor value;      // of the input's type, with sizes that are numbers
 };
 
+/// How a graph is run: each of its operations is evaluated with these options.
 struct RunOptions : EvaluationOptions {
   /// Whether, in f64, an infinity that an operator gives is undefined, as NaN is
   /// (docs/semantics.md, "Values").

@@ -23,32 +23,39 @@ namespace lemma::interpreter {
 /// Product of the sizes; 1 for none. The caller knows that it does not overflow.
 std::int64_t element_count(const Sizes& sizes);
 
+/// A type, sizes that are numbers, and elements in a domain.
 class Tensor {
  public:
   /// Stands for an absent optional input: undefined type.
   Tensor() = default;
+  /// Native; elements of less than 8 bits are copied into bytes.
   static Tensor of(const Constant& constant);
   /// Contents are unspecified; to be written through writable_bytes().
   static Tensor uninitialized(DataType type, Sizes sizes, Domain domain = Domain::native);
   /// Uses the given bytes, which live as long as `owner`.
   static Tensor over(DataType type, Sizes sizes, std::shared_ptr<const void> owner,
                      std::span<const std::byte> bytes, Domain domain = Domain::native);
+  /// Native; as Constant::of() takes them, one for each element.
   template <typename T>
   static Tensor of(DataType type, Sizes sizes, const std::vector<T>& elements) {
     return of(Constant::of(type, sizes, elements));
   }
   /// Native tensors of any computable type; elements are rounded or wrapped to the type.
   static Tensor from_reals(DataType type, Sizes sizes, std::span<const double> elements);
+  /// The same from integers.
   static Tensor from_integers(DataType type, Sizes sizes, std::span<const std::int64_t> elements);
 
-  bool is_absent() const { return type_ == DataType::undefined; }
-  DataType data_type() const { return type_; }
-  Domain domain() const { return domain_; }
-  const Sizes& sizes() const { return sizes_; }
+  bool is_absent() const { return type_ == DataType::undefined; }  // as a default one is
+  DataType data_type() const { return type_; }   // of the value, whatever the domain
+  Domain domain() const { return domain_; }      // how real elements are held
+  const Sizes& sizes() const { return sizes_; }  // empty for a scalar
+  /// Of constant shape.
   TensorType type() const { return {type_, Shape(sizes_.begin(), sizes_.end())}; }
+  /// 1 for a scalar.
   std::int64_t element_count() const { return interpreter::element_count(sizes_); }
   /// Bytes of one element as it is held here.
   std::size_t element_size() const;
+  /// Row-major, element_size() bytes for each; live as long as the tensor or a copy of it.
   std::span<const std::byte> bytes() const { return bytes_; }
   /// The bytes for writing, only of a tensor that owns its bytes and shares them with nobody: one
   /// just made.
@@ -59,7 +66,7 @@ class Tensor {
   /// All elements widened. Real elements of the prime field and integers give their
   /// representative; 64-bit integers may round in reals(). Reals truncate in integers().
   std::vector<double> reals() const;
-  std::vector<std::int64_t> integers() const;
+  std::vector<std::int64_t> integers() const;  // as reals()
   /// Requires the native domain.
   Constant constant() const;
 

@@ -21,6 +21,7 @@
 
 namespace lemma {
 
+/// What the text leaves out.
 struct GraphTextOptions {
   /// Constants of more bytes are printed as a digest of their contents.
   std::size_t inline_constant_bytes = 64;
@@ -28,6 +29,7 @@ struct GraphTextOptions {
   bool dead_nodes = false;
 };
 
+/// Values are numbered in the order in which the text names them, not by their ids.
 std::string print_graph(const Graph& graph, const GraphTextOptions& options = {});
 
 /// Finds the contents of a constant that was printed as a digest.

@@ -29,27 +29,31 @@ struct ValueId;
 /// One application of an operator, as its record's functions see it: input types and complete,
 /// normalized attributes. An absent optional input has an undefined type.
 struct Instance {
-  std::span<const TensorType> inputs;
-  const Attributes& attributes;
+  std::span<const TensorType> inputs;  // by operand; whoever made the instance owns them
+  const Attributes& attributes;        // as complete_attributes() gives them
   std::size_t output_count = 1;        // how many outputs the node has (variadic operators)
   Constraints* constraints = nullptr;  // takes what is demanded of sizes, if anyone asks
 
+  /// Operand i is there; false behind the last one, too.
   bool has(std::size_t i) const {
     return i < inputs.size() && inputs[i].data_type != DataType::undefined;
   }
+  /// Of an operand of known rank.
   const Shape& shape(std::size_t i) const { return *inputs[i].shape; }
+  /// Of an operand of known rank.
   std::size_t rank(std::size_t i) const { return inputs[i].shape->size(); }
-  DataType type(std::size_t i) const { return inputs[i].data_type; }
+  DataType type(std::size_t i) const { return inputs[i].data_type; }  // undefined for an absent one
 
   /// Demands of sizes. Each is false where it is certainly wrong: the shape rule then says what is; what is open
   /// is taken for granted.
   bool are_equal(const Dimension& a, const Dimension& b) const;
-  bool is_at_most(const Dimension& a, const Dimension& b) const;
-  bool divides(const Dimension& divisor, const Dimension& size) const;
+  bool is_at_most(const Dimension& a, const Dimension& b) const;        // a <= b
+  bool divides(const Dimension& divisor, const Dimension& size) const;  // without a remainder
   /// Notes a demand that the shape rule decides by itself; true if it has to go on whatever it finds.
   bool assumes(ConstraintKind kind, const Dimension& a, const Dimension& b) const;
 };
 
+/// What the value of an attribute stands for, and so how it is normalized.
 enum class AttributeRole : std::uint8_t {
   plain,
   axis,         // an axis of input 0: negative values count from the end, and are normalized away
@@ -71,12 +75,13 @@ constexpr bool names_axes(AttributeRole role) {
          role == AttributeRole::output_axes;
 }
 
+/// What a record says of one of its attributes.
 struct AttributeSpecification {
-  std::string_view name;
-  AttributeKind kind = AttributeKind::integer;
+  std::string_view name;                        // as in ONNX, where ONNX has it
+  AttributeKind kind = AttributeKind::integer;  // of all its values
   /// Text of the default in the textual form; "required" and "optional" (may be absent) are special.
   std::string_view default_text = "required";
-  AttributeRole role = AttributeRole::plain;
+  AttributeRole role = AttributeRole::plain;  // decides how it is normalized
   /// What a string may be; empty: what the record's own functions accept.
   std::span<const std::string_view> choices = {};
 };
@@ -100,13 +105,15 @@ enum OperatorFlag : std::uint32_t {
       1U << 11,  // goes along axis 0 of input 0; over n + 1 steps it is composed of itself over n
 };
 
+/// How many operands, or outputs, there may be; optional ones that are absent count up to the last that is there.
 struct Arity {
-  int minimum = 1;
+  int minimum = 1;  // operands below this number must not be absent
   int maximum = 1;  // -1: any number
 };
 
+/// The shape rule; by output.
 using InferFunction = Result<std::vector<TensorType>> (*)(const Instance&);
-using DefineFunction = Definition (*)(const Instance&);
+using DefineFunction = Definition (*)(const Instance&);  // asked for well-typed applications only
 /// Builds the equivalent of the node from other operators in `graph`; returns its outputs.
 using ComposeFunction = Result<std::vector<ValueId>> (*)(Graph& graph, const Instance&,
                                                          std::span<const ValueId> inputs);
@@ -126,36 +133,40 @@ struct OperatorExample {
   std::string_view operands;
   /// The attributes that are not the defaults: "axis=1; mode=\"linear\"".
   std::string_view attributes = {};
-  int outputs = 1;
+  int outputs = 1;  // how many the node has
 };
 
+/// All that is known of one operator. What it points to lives as long as the program.
 struct OperatorRecord {
   std::string_view name;     // of the newest ONNX operator set, where ONNX has the operator
   std::string_view summary;  // one line for docs/operators.md
-  Arity inputs = {};
-  Arity outputs = {};
-  std::span<const AttributeSpecification> attributes = {};
-  std::uint32_t flags = no_flags;
+  Arity inputs = {};         // operands
+  Arity outputs = {};        // more than one number of them: the node says how many
+  std::span<const AttributeSpecification> attributes = {};  // all that it has
+  std::uint32_t flags = no_flags;                           // of OperatorFlag
   /// Output types; called with known input types only. Checks all that can be wrong with them, and states
   /// through the instance all that it demands of sizes.
   InferFunction infer = nullptr;
+  ///@{
+  /// The meaning: one of the two. The other one is null.
   DefineFunction define = nullptr;
   ComposeFunction compose = nullptr;
-  NormalizeFunction normalize = nullptr;
-  std::span<const OnnxMapping> onnx = {};
+  ///@}
+  NormalizeFunction normalize = nullptr;   // null: defaults and roles do it all
+  std::span<const OnnxMapping> onnx = {};  // its forms in ONNX; empty: it is no operator of ONNX
   /// The same in operators that more files may have: how exporters spell it where there is no form for it, so that
   /// runtimes recognise it. None: the composition.
   ComposeFunction spelling = nullptr;
   /// The runtime that has it beside the operators of ONNX ("onnxruntime"); empty: it is nobody's own. A search
   /// makes such operators for a target that is this runtime only.
   std::string_view runtime = {};
-  ConstantForm constant_form = {};
+  ConstantForm constant_form = {};  // without a name: there is none
   /// Examples for operators of which the family of applications that stands for the meaning
   /// (facts/operator_instances.h) has none that the shape rule accepts, or misses some: what proofs record of the
   /// operator covers these as well.
   std::span<const OperatorExample> examples = {};
 
-  bool has(OperatorFlag flag) const { return (flags & flag) != 0; }
+  bool has(OperatorFlag flag) const { return (flags & flag) != 0; }  // one of the properties
 };
 
 /// Nothing that every record must have is missing; for static_assert beside each table.
@@ -172,8 +183,9 @@ constexpr bool is_complete(std::span<const OperatorRecord> records) {
 /// Position in the table of all operators, which is sorted by name; behind its end are those that were made on demand,
 /// in the order in which they were first asked for.
 struct OperatorId {
-  std::uint16_t v = 0;
-  friend auto operator<=>(OperatorId, OperatorId) = default;
+  std::uint16_t v = 0;                                        // below operator_id_limit()
+  friend auto operator<=>(OperatorId, OperatorId) = default;  // by number
+  /// For the hash tables of Abseil.
   template <typename H>
   friend H AbslHashValue(H state, OperatorId id) {
     return H::combine(std::move(state), id.v);
@@ -182,7 +194,7 @@ struct OperatorId {
 
 /// Sorted by name. Made in operators/.
 std::span<const OperatorRecord> all_operators();
-const OperatorRecord& record(OperatorId id);
+const OperatorRecord& record(OperatorId id);  // stays where it is while the program runs
 /// The record of an operator that is made on demand from others, as gradients and copies on devices are; nothing if the
 /// name means none. What the record points to stays. Made in made_operators/.
 std::optional<OperatorRecord> made_operator(std::string_view name);

@@ -51,9 +51,12 @@ constexpr std::uint64_t layout() {
   return key;
 }
 
+///@{
+/// The parts of full_mark(), by which a library is known before it is loaded.
 constexpr std::string_view mark = "Lemma operator library for ";
 constexpr std::string_view version = LEMMA_VERSION;
 constexpr std::string_view between = " layout ";
+///@}
 
 /// The mark, the version and the layout in 16 digits, and a zero byte.
 constexpr auto full_mark() {
@@ -73,6 +76,7 @@ using OperatorLibraryEntry = void (*)(std::span<const OperatorRecord>* records);
 
 }  // namespace lemma
 
+/// Defines what a program looks for in a library: the mark, and the function that gives its records. Once in a library.
 #define LEMMA_OPERATOR_LIBRARY(records)                                                        \
   extern "C" {                                                                                 \
   [[gnu::visibility("default")]] extern const decltype(::lemma::operator_library::full_mark()) \

@@ -21,26 +21,30 @@ Integers axes_between(std::int64_t first, std::int64_t last);
 /// added, and outputs() returns the error.
 class Composer {
  public:
-  explicit Composer(Graph& graph) : graph_(graph) {}
+  explicit Composer(Graph& graph) : graph_(graph) {}  // the graph must outlive it
 
+  /// The output of an operator with one; ValueId::none() after a failure.
   ValueId operator()(std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {});
 
+  ///@{
+  /// Elementwise, with broadcasting.
   ValueId add(ValueId a, ValueId b) { return (*this)("Add", {a, b}); }
   ValueId subtract(ValueId a, ValueId b) { return (*this)("Sub", {a, b}); }
   ValueId multiply(ValueId a, ValueId b) { return (*this)("Mul", {a, b}); }
   ValueId divide(ValueId a, ValueId b) { return (*this)("Div", {a, b}); }
   ValueId sqrt(ValueId a) { return (*this)("Sqrt", {a}); }
+  ///@}
 
   /// A number; in proofs it is not rounded.
   ValueId scalar(double value, DataType type);
-  ValueId scalar(Real value, DataType type);
+  ValueId scalar(Real value, DataType type);  // the same of a real type; may be symbolic
   /// What an expression without operands says, of a real type.
   ValueId scalar(DataType type, const std::function<Expression(DefinitionBuilder&)>& expression);
   /// value * factor; just the value where the factor is the number 1.
   ValueId scaled(ValueId value, Real factor);
   /// 1 / sqrt(size) for a size that is known.
   ValueId inverse_root(const Dimension& size, DataType type);
-  ValueId constant(Constant value) { return graph_.add_constant(std::move(value)); }
+  ValueId constant(Constant value) { return graph_.add_constant(std::move(value)); }  // as it is
   /// The value in another element type; itself if it has that type.
   ValueId cast(ValueId value, DataType type);
   /// The indices 0, 1, ... along `axis` of a tensor with the given shape, to be broadcast to it.
@@ -51,6 +55,7 @@ class Composer {
   /// The type of a value; no type after a failure.
   TensorType type(ValueId value) const { return error_ ? TensorType{} : graph_.type(value); }
 
+  /// The values, or the first error of all operations.
   Result<std::vector<ValueId>> outputs(std::vector<ValueId> values);
 
  private:

@@ -12,9 +12,10 @@ namespace lemma::operators {
 /// A name as a template argument, so that what is made from it can be a constant.
 template <std::size_t N>
 struct StaticName {
+  /// From a literal, with its zero byte.
   constexpr StaticName(const char (&characters)[N]) { std::copy_n(characters, N, text.begin()); }
-  constexpr std::string_view view() const { return {text.data(), N - 1}; }
-  std::array<char, N> text = {};
+  constexpr std::string_view view() const { return {text.data(), N - 1}; }  // without the zero byte
+  std::array<char, N> text = {};  // a template argument has no private members
 };
 
 /// ONNX has the operator under this name, with the same operands and attributes.
@@ -24,8 +25,10 @@ inline constexpr std::array same_in_onnx = {OnnxMapping{.name = name.view(), .si
 /// Before operator set 7 the second operand was broadcast along axes that an attribute named.
 /// Accepted where that is what broadcasting is today.
 Result<ImportedCall> import_early_broadcast(const OnnxCall& call, ImportedCall imported);
+/// For such sets. Unsupported where the first operand would have to be broadcast.
 Result<ExportedCall> export_early_broadcast(const Instance& in, int opset, ExportedCall exported);
 
+/// ONNX has the operator under this name with broadcasting: today's from set 7 on, and the early one before.
 template <StaticName name>
 inline constexpr std::array broadcast_in_onnx = {
     OnnxMapping{.name = name.view(), .since = 7},
@@ -35,16 +38,19 @@ inline constexpr std::array broadcast_in_onnx = {
                 .import_hook = import_early_broadcast,
                 .export_hook = export_early_broadcast}};
 
+/// infer_elementwise() with its types as a template argument, as records need it.
 template <TypeSet types>
 Result<std::vector<TensorType>> infer_elementwise_of(const Instance& in) {
   return infer_elementwise(in, types);
 }
 
+/// define_elementwise() with its body as a template argument, as records need it.
 template <ElementBody body>
 Definition define_by(const Instance& in) {
   return define_elementwise(in, body);
 }
 
+/// A body for unary_record(): the function of the operand.
 template <ScalarFunction function>
 Expression apply_scalar(DefinitionBuilder& d, const Instance&, std::vector<Expression> x) {
   return d.apply(function, x[0]);

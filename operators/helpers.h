@@ -23,8 +23,11 @@ Result<Shape> broadcast_inputs(const Instance& instance);
 /// Errors unless all present inputs have one element type, of one of the classes.
 /// `wide`: those that are computed with, not only copied and converted.
 enum class TypeSet { any, wide, numeric, real, integer, boolean };
+/// Errors unless all inputs that are there have one type, of this class.
 Result<void> require_types(const Instance& instance, TypeSet set);
+/// Errors unless one input, which is there, has a type of the class.
 Result<void> require_type(const Instance& instance, std::size_t input, TypeSet set);
+/// Errors unless the number of axes of an input is within these limits, both included.
 Result<void> require_rank(const Instance& instance, std::size_t input, std::size_t minimum,
                           std::size_t maximum = 1000);
 
@@ -45,6 +48,7 @@ Expression read_broadcast(DefinitionBuilder& builder, const Instance& instance, 
 /// Definition of an elementwise operator: output(axes) = body(reads of all present inputs), which
 /// are broadcast against each other.
 using ElementBody = Expression (*)(DefinitionBuilder&, const Instance&, std::vector<Expression>);
+/// The shapes can be broadcast.
 Definition define_elementwise(const Instance& instance, ElementBody body);
 
 /// Types of an elementwise operator whose result has the type of its first input.
@@ -56,6 +60,7 @@ Result<std::vector<TensorType>> infer_same(const Instance& instance);
 /// Output shape and axis variables of the first output, taken from the record's own shape rule.
 Shape output_shape(const Instance& instance, InferFunction infer);
 
+/// `values` need not be sorted.
 inline bool contains(const std::vector<std::int64_t>& values, std::int64_t value) {
   for (const std::int64_t v : values)
     if (v == value) return true;

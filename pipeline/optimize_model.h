@@ -24,11 +24,13 @@
 
 namespace lemma {
 
+/// The rules of the database that are used.
 struct RuleSelection {
   RoundingClass rounding_class = RoundingClass::rounding;  // rules up to this class
   std::string names;  // a regular expression that their names contain; empty: all
 };
 
+/// Whether results are run before one is written.
 struct TimingOptions {
   /// The original and the cheapest graphs are run on the target. The original is written unless another
   /// one is faster.
@@ -36,9 +38,10 @@ struct TimingOptions {
   std::optional<TimingReport> replay;  // what to repeat in place of measuring
 };
 
+/// How optimize_model() reads, searches, checks and writes.
 struct OptimizeOptions {
-  ImportOptions reading;
-  RuleSelection rules;
+  ImportOptions reading;  // how the file of the model becomes a graph
+  RuleSelection rules;    // of the database given to the call
   /// Whether there is a search; its limits of time and memory follow from those below. Without one
   /// the model is only read and written.
   bool searches = true;
@@ -48,8 +51,9 @@ struct OptimizeOptions {
   /// Whether, where nothing faster is found, the file's own bytes are written, not the graph that is only
   /// simpler.
   bool keeps_original = false;
+  /// Its limits of time and memory, and what follows from the target, are set by the call.
   SearchOptions search;
-  SampledCheckOptions check;
+  SampledCheckOptions check;  // of the result against the original
   /// Sizes of inputs for the check alone: constants.
   std::map<std::string, Shape, std::less<>> sample_shapes;
   /// ONNX Runtime, for what follows; none: it is not started.
@@ -58,14 +62,14 @@ struct OptimizeOptions {
   /// while; null: it is started.
   OnnxRuntimeWorker* worker = nullptr;
   bool second_judge = true;  // compares the result with the original
-  TimingOptions timing;
+  TimingOptions timing;      // by default nothing is run
   /// How much larger than the original's the result's file may be, as a part of it. Nothing: by 4,096 bytes (if it is
   /// cleaned or only simplified, too), but of any size where it was faster when it was run, and twice as large where it is
   /// predicted for a device that is only described.
   std::optional<double> most_growth;
-  bool is_only_described = false;  // the device: nothing is run on it
-  CostOptions costs;
-  ExportOptions writing;
+  bool is_only_described = false;     // the device: nothing is run on it
+  CostOptions costs;                  // whether operators are measured, and where that is kept
+  ExportOptions writing;              // of the result
   int operator_set = 0;               // that is written; 0: that of the model
   std::filesystem::path explanation;  // file to write why the result is equal; empty: none
   std::filesystem::path trace;        // folder for the graph after each step; empty: none
@@ -85,6 +89,7 @@ struct OptimizeOptions {
   /// the call.
   const Target* target = nullptr;
 
+  /// Whether another thread has set `cancelled`.
   bool has_been_cancelled() const {
     return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
   }
@@ -94,27 +99,29 @@ struct OptimizeOptions {
   }
 };
 
+/// What was written.
 enum class OptimizeStatus {
   optimized,   // a cheaper graph was written
   simplified,  // nothing cheaper was found; what was written has fewer nodes and is no slower
   unchanged,   // nothing cheaper was found, or it could not be checked: written as it was
   mismatch,    // every result failed its check: written as it was
 };
-std::string_view name(OptimizeStatus status);
+std::string_view name(OptimizeStatus status);  // as reports have it: "optimized"
 
+/// What optimize_model() did.
 struct OptimizeReport {
-  OptimizeStatus status = OptimizeStatus::unchanged;
-  std::string message;  // why nothing was done
-  std::string warning;  // a result that was refused; what is written is another one
-  std::int64_t opaque_operators = 0;
-  GraphCost before, after;  // of the model and of what was written
-  SearchFigures search;
-  CheckReport check;
-  TimingReport timing;
+  OptimizeStatus status = OptimizeStatus::unchanged;  // of the file that was written
+  std::string message;                                // why nothing was done
+  std::string warning;                // a result that was refused; what is written is another one
+  std::int64_t opaque_operators = 0;  // of the model; they stay as they are
+  GraphCost before, after;            // of the model and of what was written
+  SearchFigures search;               // of the last search; `seconds`: of all searches
+  CheckReport check;                  // of its result; `seconds`: of all checks
+  TimingReport timing;                // empty if nothing was run
   /// The sizes of the inputs on which models were run, as "x:1,3,16,16 y:2"; empty: none was.
   std::string sizes;
   bool sizes_are_guessed = false;  // the model leaves some of them open, and nobody gave them
-  CostReport costs;
+  CostReport costs;                // what was measured for the search
 };
 
 /// The message of the error of a call that was cancelled.

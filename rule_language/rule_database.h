@@ -36,10 +36,12 @@ Result<std::vector<std::filesystem::path>> files_with_extension(const std::files
 /// in the order of their names. Names must be unique.
 Result<std::vector<Substitution>> read_substitutions(const std::filesystem::path& folder,
                                                      std::string_view extension);
+/// All bytes. An error names the file.
 Result<std::string> read_text_file(const std::filesystem::path& file);
 /// What each rule of the folder has in its packs *.certificates, by name. What stands there twice has both texts,
 /// and is the certificate of nothing.
 using CertificateTable = std::map<std::string, CertificateSection, std::less<>>;
+/// An error: a file cannot be read.
 Result<CertificateTable> read_certificates(const std::filesystem::path& folder);
 
 class RuleDatabase;
@@ -62,8 +64,8 @@ class RuleDatabase {
   static RuleDatabase without_proof(std::vector<Substitution> rules,
                                     RoundingClass rounding = RoundingClass::rounding);
 
-  std::span<const Substitution> substitutions() const { return rules_; }
-  std::span<const RoundingClass> rounding() const { return rounding_; }
+  std::span<const Substitution> substitutions() const { return rules_; }  // in the order of loading
+  std::span<const RoundingClass> rounding() const { return rounding_; }   // of each of these
   /// The names of rules without proof.
   const RuleNames& unproved() const { return unproved_; }
   /// The names of rules that keep every bit.
@@ -97,8 +99,8 @@ Result<RuleDatabase> load_rules(std::span<const std::filesystem::path> directori
 
 /// A rule with one of the two proofs.
 struct OneProofRule {
-  Substitution rule;
-  ProofRecord record;
+  Substitution rule;   // as its file has it
+  ProofRecord record;  // fits the rule
   std::string reason;  // why the other proof is missing
 };
 /// The rules with one proof of the folder, compared with their records in the same way. None if there
@@ -112,7 +114,7 @@ Result<std::vector<ProofRecord>> read_proof_records(const std::filesystem::path&
 
 /// "NAME: REASON", a line a rule: rules/one_proof/reasons.
 using Reasons = std::map<std::string, std::string, std::less<>>;
-std::string reasons_text(const Reasons& reasons);
-Result<Reasons> read_reasons(const std::filesystem::path& file);
+std::string reasons_text(const Reasons& reasons);  // the contents of such a file, by name
+Result<Reasons> read_reasons(const std::filesystem::path& file);  // errors name file and line
 
 }  // namespace lemma

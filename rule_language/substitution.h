@@ -75,77 +75,90 @@
 
 namespace lemma {
 
+/// An expression over the variables of a rule: of a size, or of the value of an attribute.
 struct RuleExpression {
+  /// `splice`: the sizes of a group, `B..`.
   enum class Kind { literal, variable, splice, add, subtract, multiply, list, call };
-  Kind kind = Kind::literal;
+  Kind kind = Kind::literal;              // says which of the fields below count
   AttributeValue literal;                 // literal
   std::string name;                       // variable, splice (group), call (function)
   std::vector<RuleExpression> arguments;  // operands, list elements
+  /// As written, whatever the values.
   friend bool operator==(const RuleExpression&, const RuleExpression&) = default;
 };
 
+/// One condition behind `where`.
 struct RuleCondition {
-  enum class Kind { equal, not_equal, less, less_equal, predicate };
-  Kind kind = Kind::predicate;
-  std::string predicate;
-  std::vector<RuleExpression> arguments;
+  enum class Kind { equal, not_equal, less, less_equal, predicate };  // comparisons are of sizes
+  Kind kind = Kind::predicate;            // all but `predicate` have two arguments
+  std::string predicate;                  // its name in attribute_functions()
+  std::vector<RuleExpression> arguments;  // in the order of the text
+  /// As written, whatever the values.
   friend bool operator==(const RuleCondition&, const RuleCondition&) = default;
 };
 
+/// A variable that stands for any tensor of the declared type and shape.
 struct RuleInput {
-  std::string name;
+  std::string name;                          // unique in the rule
   DataType data_type = DataType::undefined;  // undefined: the rule's shared real type
   std::vector<RuleExpression> shape;         // dimension expressions and splices
-  bool weight = false;
+  bool weight = false;   // the rule is applied only where it depends on no graph input
   bool defined = false;  // stands for values without undefined elements
-  friend bool operator==(const RuleInput&, const RuleInput&) = default;
+  friend bool operator==(const RuleInput&, const RuleInput&) = default;  // the name counts, too
 };
 
+/// A variable that stands for the sizes of several axes, `B..` in shapes.
 struct RuleGroup {
-  std::string name;
-  std::size_t minimum = 0, maximum = 3;
-  friend bool operator==(const RuleGroup&, const RuleGroup&) = default;
+  std::string name;                      // without the dots
+  std::size_t minimum = 0, maximum = 3;  // numbers of axes that it may have
+  friend bool operator==(const RuleGroup&, const RuleGroup&) = default;  // the name counts, too
 };
 
+/// A variable that stands for the value of an attribute, and the values that the claim is about.
 struct RuleParameter {
+  /// As `param` lines name them.
   enum class Range { dimensions, permutation, integer, dimension, real, type, strings };
-  std::string name;
-  Range range = Range::dimensions;
+  std::string name;                    // unique in the rule
+  Range range = Range::dimensions;     // says which of the fields below count
   std::vector<RuleExpression> bounds;  // length; or first and past-the-last integer
-  std::vector<std::string> strings;
+  std::vector<std::string> strings;    // those that it may be
+  /// The name counts, too.
   friend bool operator==(const RuleParameter&, const RuleParameter&) = default;
 };
 
 /// A variable that the matched side need not bind, and where its values come from where the rule is applied.
 struct FreeParameter {
-  enum class Source { list, divisors, target, any };
-  static constexpr std::size_t usual_divisors = 8;
+  enum class Source { list, divisors, target, any };  // as `free` lines name them
+  static constexpr std::size_t usual_divisors = 8;    // where the line gives no number
   RuleExpression expression;  // of one variable, `k` or `k + 1`, or `len(A)`: this takes the values
-  Source source = Source::list;
+  Source source = Source::list;      // says which of the fields below count
   std::vector<std::int64_t> values;  // list: positive, different
   RuleExpression size;  // divisors: of this, which matching knows or finds in a declared shape
   std::size_t most = usual_divisors;  // divisors: at most so many
+  /// As written, whatever the values.
   friend bool operator==(const FreeParameter&, const FreeParameter&) = default;
 };
 
+/// Number of a term of one rule.
 struct TermId {
-  std::uint32_t v = 0;
+  std::uint32_t v = 0;  // position in Substitution::terms
   /// Stands for an absent optional operand.
   static constexpr TermId none() { return {0xffffffffU}; }
-  bool is_none() const { return v == 0xffffffffU; }
-  friend auto operator<=>(TermId, TermId) = default;
+  bool is_none() const { return v == 0xffffffffU; }   // stands for no term
+  friend auto operator<=>(TermId, TermId) = default;  // by number: operands before users
 };
 
 /// One output of a node of a pattern; equal terms are one. Operands come first.
 struct RuleTerm {
-  bool is_input = false;
+  bool is_input = false;    // then only `input` counts
   std::uint32_t input = 0;  // position in Substitution::inputs
-  OperatorId op;
+  OperatorId op;            // of the node
+  /// Those that are written, by name and value; the others have their defaults.
   std::vector<std::pair<std::string, RuleExpression>> attributes;
-  std::vector<TermId> operands;
+  std::vector<TermId> operands;    // TermId::none() for absent ones
   std::uint32_t output = 0;        // which output of the node
   std::uint32_t output_count = 1;  // how many it has (greatest #k used + 1, or as the list says)
-  friend bool operator==(const RuleTerm&, const RuleTerm&) = default;
+  friend bool operator==(const RuleTerm&, const RuleTerm&) = default;  // by the numbers of operands
 };
 
 /// What a search uses a rule for, beside rewriting with it wherever it fits.
@@ -160,33 +173,35 @@ enum class RuleRole : std::uint8_t {
   recurrence_results,  // also to read results off a recurrent operator
 };
 
+/// A rule or an axiom: `left` may be replaced by `right`.
 struct Substitution {
-  std::string name;
-  bool is_axiom = false;
+  std::string name;             // unique in its folder
+  bool is_axiom = false;        // declared by `axiom`: a premise of proofs, which no search applies
   bool bidirectional = false;   // `=`; otherwise the right side refines the left one
   bool search_forward = false;  // an equation that proofs try from left to right only
   std::vector<RuleRole> roles;  // in the order of RuleRole; empty: the rule states none
-  std::vector<RuleInput> inputs;
-  std::vector<RuleGroup> groups;
-  std::vector<RuleParameter> parameters;
-  std::vector<FreeParameter> free;
-  std::vector<RuleCondition> conditions;
-  std::vector<RuleTerm> terms;
-  std::vector<TermId> left, right;  // outputs, pairwise equal
-  int line = 0;                     // where it stands in its file
+  std::vector<RuleInput> inputs;          // in the order of the text, as all lists here
+  std::vector<RuleGroup> groups;          // those of all shapes, declared or not
+  std::vector<RuleParameter> parameters;  // of attributes
+  std::vector<FreeParameter> free;        // what the left side leaves open
+  std::vector<RuleCondition> conditions;  // all of them have to hold
+  std::vector<RuleTerm> terms;            // of both sides; operands before users
+  std::vector<TermId> left, right;        // outputs, pairwise equal
+  int line = 0;                           // where it stands in its file
+  /// Names and `line` count, too.
   friend bool operator==(const Substitution&, const Substitution&) = default;
 };
 
-using RuleNames = std::set<std::string, std::less<>>;
+using RuleNames = std::set<std::string, std::less<>>;  // of a database
 
 /// Values of a rule's variables. Ordered, so that iteration is deterministic.
 struct RuleBindings {
-  std::map<std::string, Dimension, std::less<>> dimensions;
-  std::map<std::string, Shape, std::less<>> groups;
-  std::map<std::string, AttributeValue, std::less<>> parameters;
+  std::map<std::string, Dimension, std::less<>> dimensions;  // by name of the variable
+  std::map<std::string, Shape, std::less<>> groups;          // the sizes that a group stands for
+  std::map<std::string, AttributeValue, std::less<>> parameters;  // of `param`
   /// Known before the group itself: from an attribute such as axis=len(B).
   std::map<std::string, std::size_t, std::less<>> group_lengths;
-  friend bool operator==(const RuleBindings&, const RuleBindings&) = default;
+  friend bool operator==(const RuleBindings&, const RuleBindings&) = default;  // the same values
 };
 
 /// Errors name file, line and what is wrong: unknown operators, attributes, functions; variables of
@@ -201,15 +216,15 @@ Result<TermId> parse_rule_term(Substitution& rule, std::string_view text);
 std::string text(const Substitution& substitution);
 /// The same with the roles, as a file of rules has it.
 std::string text_with_roles(const Substitution& substitution);
-std::string text(const RuleExpression& expression);
+std::string text(const RuleExpression& expression);  // parse_rule_expression() reads it back
 /// The same claim read from right to left (for `=`).
 Substitution reversed(const Substitution& substitution);
 
 /// What a match has found for one operation of the left side.
 struct MatchedNode {
-  TermId term;
-  const Attributes* attributes = nullptr;  // complete
-  std::span<const TensorType> input_types;
+  TermId term;                              // one of the outputs of the pattern's node
+  const Attributes* attributes = nullptr;   // complete
+  std::span<const TensorType> input_types;  // of the matched node's operands
 };
 
 /// Finds the values of all variables for a place where the structure of the left side fits: types of
@@ -239,11 +254,13 @@ bool attributes_agree(const RuleTerm& term, const Attributes& attributes,
 /// allowed number of axes and parameters lie in their ranges.
 bool conditions_hold(const Substitution& rule, const RuleBindings& bindings);
 
+/// An error: a variable has no value, or the value is no size.
 Result<Dimension> evaluate_dimension(const RuleExpression& expression,
                                      const RuleBindings& bindings);
 /// `kind` is what the attribute's specification wants.
 Result<AttributeValue> evaluate_attribute(const RuleExpression& expression, AttributeKind kind,
                                           const RuleBindings& bindings);
+/// The attributes that the term has written, without defaults. Errors name the attribute.
 Result<Attributes> evaluate_attributes(const RuleTerm& term, const RuleBindings& bindings);
 
 /// Adds the rule's inputs to `graph`, of f32, with the shapes that they have with these bindings. An error: a size has no
@@ -259,11 +276,13 @@ Result<std::vector<ValueId>> instantiate(const Substitution& rule, std::span<con
 /// Functions on attribute values that rules may call, and predicates for `where`.
 struct AttributeFunction {
   std::string_view name;  // compose, inverse, identity, insert, remove, concat, reverse, sum, ...
-  std::size_t argument_count = 1;
-  std::string_view summary;  // for docs/rules.md
+  std::size_t argument_count = 1;  // of each call
+  std::string_view summary;        // for docs/rules.md
+  /// Functions: the value, or an error where the arguments have none. Null for predicates.
   Result<AttributeValue> (*apply)(std::span<const AttributeValue> arguments) = nullptr;
   bool (*holds)(std::span<const AttributeValue> arguments) = nullptr;  // predicates
 };
+/// Functions and predicates, as docs/rules.md lists them.
 std::span<const AttributeFunction> attribute_functions();
 /// Null for an unknown name.
 const AttributeFunction* find_attribute_function(std::string_view name);

@@ -9,8 +9,8 @@
 
 namespace lemma {
 
-// The folder that holds them: $LEMMA_DATA if set, else `../share/lemma` seen from the program, which holds both in a
-// build folder and once installed.
+/// The folder that holds them: $LEMMA_DATA if set, else `../share/lemma` seen from the program, which holds both in a
+/// build folder and once installed.
 std::filesystem::path data_directory();
 /// That folder for a library within another program, to be called before anything looks for it; $LEMMA_DATA comes first
 /// still.

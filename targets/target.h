@@ -26,8 +26,10 @@ struct CostSource {
   bool by_default = false;        // measured costs are taken where the user does not say
 };
 
+/// What a target needs to know to make its timers.
 struct TimerRequest {
   int threads = 0;  // 0: all processors
+  /// Asked between runs; true ends the timing; none: it is never interrupted.
   std::function<bool()> is_interrupted;
   /// The folder of programs that are built for whole models; empty: where those of operators are
   /// kept.
@@ -38,6 +40,7 @@ struct TimerRequest {
       30;  // after which a compiler or a runtime that has not answered is given up
 };
 
+/// What a target can time, owned by whoever asked.
 struct TargetTimers {
   std::unique_ptr<OperatorTimer> operators;  // null: they cannot be timed
   std::unique_ptr<ModelTimer> models;        // null: whole models cannot be run
@@ -46,6 +49,7 @@ struct TargetTimers {
 /// The source code that a target's programs are written in (docs/rtask.md, docs/cuda.md).
 enum class ProgramSource : std::uint8_t { none, cpp, cuda, hip };
 
+/// One target. Those that were added live until the program ends.
 class Target {
  public:
   Target() = default;
@@ -79,6 +83,7 @@ class Target {
   /// Why it cannot run a graph. Asked of the original, and of what is to be written.
   virtual Result<void> admits(const Graph& /*graph*/, int /*threads*/) const { return {}; }
 
+  /// Of its programs; `none`: it writes none.
   virtual ProgramSource source() const { return ProgramSource::none; }
   /// The folder of the program that is written beside the file of an optimized model; empty: none is.
   virtual std::filesystem::path program_beside(const std::filesystem::path& /*model*/) const {

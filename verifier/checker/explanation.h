@@ -23,7 +23,9 @@ using RuleTable = std::map<std::string, const Substitution*, std::less<>>;
 /// The names of rules that keep every bit, infinities and NaN included (RoundingClass::bitwise).
 using RuleNames = std::set<std::string, std::less<>>;
 
+/// What an explanation that holds consists of, and rests on.
 struct ExplanationSize {
+  /// Numbers of them; `constants`: whose bytes it has.
   std::size_t outputs = 0, steps = 0, rules = 0, constants = 0;
   std::vector<std::string> promised;   // what it uses of the premises
   std::vector<std::string> unchecked;  // what it takes for granted beyond them
@@ -42,6 +44,7 @@ struct CheckedExplanation {
   std::string text;          // what holds, for people
   bool is_complete = false;  // nothing is unchecked
 };
+/// Errors name the body, if it is in one, and the line or the step.
 Result<CheckedExplanation> check_explanation_file(const std::filesystem::path& file,
                                                   const RuleTable& rules, const RuleNames& bitwise,
                                                   const ExplanationPremises& premises);
