@@ -1,6 +1,7 @@
 #include "plans/planner/planner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <map>
 
@@ -70,13 +71,16 @@ class Planner {
     problem_.limit = request_.memory_limit;
     LEMMA_RETURN_IF_ERROR(choice::check_problem(problem_));
     Planned planned;
-    planned.outcome = choice::choose(problem_);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<KnownPlan> known, known_plans());
+    const auto begin = std::chrono::steady_clock::now();
+    planned.outcome = chosen(known);
+    planned.searching = seconds_since(begin);
     if (!planned.outcome.is_found())
       return bad_input(fmt::format(
           "no plan needs at most {} bytes on a device{}", request_.memory_limit.value_or(0),
           planned.outcome.is_impossible ? "" : ", as far as was searched"));
     enter(planned);
-    if (request_.compares) compare(planned);
+    if (request_.compares || !request_.by_hand.empty()) compare(known, planned);
     return planned;
   }
 
@@ -197,7 +201,7 @@ class Planner {
     for (const MeshAxis& axis : mesh_.axes) {
       std::vector<NodePlacements> longer;
       for (const NodePlacements& way : ways)
-        for (const Strategy& strategy : strategies_.of(node, axis.size)) {
+        for (const Strategy& strategy : strategies_along(node, axis)) {
           NodePlacements next = way;
           for (std::size_t i = 0; i < next.reads.size(); ++i)
             next.reads[i].push_back(strategy.reads[i]);
@@ -208,6 +212,12 @@ class Planner {
       ways = std::move(longer);
     }
     return ways;
+  }
+
+  /// Those that are known by now, if the search is to end.
+  std::vector<Strategy> strategies_along(const Node& node, const MeshAxis& axis) {
+    if (!choice::is_stopped(request_.stop)) return strategies_.of(node, axis.size);
+    return {{std::vector<Share>(node.inputs.size()), std::vector<Share>(node.output_count)}};
   }
 
   bool fits(const Node& node, const NodePlacements& way) const {
@@ -295,66 +305,116 @@ class Planner {
     planned.claims = strategies_.claims();
   }
 
-  /// Only strategies that have something, by node of the problem.
-  template <typename Predicate>
-  choice::Outcome chosen_among(Predicate is_wanted) const {
-    choice::Problem problem = problem_;
-    for (std::size_t i = 0; i < problem.nodes.size(); ++i)
-      for (std::size_t way = 0; way < problem.nodes[i].strategies.size(); ++way)
-        if (!is_wanted(i, way)) problem.nodes[i].strategies[way].seconds = infinity;
-    return choice::choose(problem);
+  /// A plan for comparison, and its choice if it is allowed.
+  struct KnownPlan {
+    std::string name;
+    std::optional<choice::Choice> choice;
+  };
+
+  /// What a step of training takes and gives again, as `w` and `w.next` (docs/gradients.md), is no sample.
+  bool is_state(NodeId input) const {
+    const std::string next = std::string(graph_.input_name(graph_.node(input))) + ".next";
+    return std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
+                       [&](const GraphOutput& output) { return output.name == next; });
   }
 
   /// Inputs that are as long as the first one along axis 0 are cut there by all axes of the mesh, and all else follows.
-  Result<PlanChoice> data_parallel() const {
-    std::map<std::string, Placement, std::less<>> asked;
-    const std::vector<NodeId>& inputs = graph_.inputs();
+  Result<PlanChoice> data_parallel() {
+    std::vector<NodeId> inputs = graph_.inputs();
+    std::erase_if(inputs, [this](NodeId id) { return is_state(id); });
     if (inputs.empty()) return bad_input("the model has no inputs");
     const auto samples = [&](NodeId id) -> std::int64_t {
       const TensorType& type = graph_.type(graph_.node(id).output());
       return type.rank() == 0 ? 0 : constant_sizes(*type.shape)->front();
     };
+    std::map<std::string, Placement, std::less<>> asked;
     for (const NodeId id : inputs)
       if (samples(id) == samples(inputs.front()))
         asked[std::string(graph_.input_name(graph_.node(id)))] =
             Placement(mesh_.rank(), {Sharing::parted, 0});
-    return spread(graph_, mesh_, asked);
+    return spread(graph_, mesh_, asked, strategies_);
   }
 
-  /// The choice that a plan is, with the best placements of outputs.
-  choice::Outcome priced_plan(const PlanChoice& plan) const {
-    const Placement replicated_everywhere(mesh_.rank());
-    return chosen_among([&](std::size_t node, std::size_t way) {
-      if (node >= ids_.size()) return true;
-      const NodePlacements& own = candidates_[node].ways[way];
-      if (graph_.node(ids_[node]).kind == NodeKind::operation) {
-        const auto planned = plan.nodes.find(ids_[node]);
-        return planned != plan.nodes.end()
-                   ? own.reads == planned->second.reads && own.gives == planned->second.gives
-                   : std::all_of(own.gives.begin(), own.gives.end(), [&](const Placement& each) {
-                       return each == replicated_everywhere;
-                     });
-      }
-      const auto planned = plan.sources.find(graph_.node(ids_[node]).output());
-      return own.gives[0] ==
-             (planned == plan.sources.end() ? replicated_everywhere : planned->second);
+  /// Plans in a fixed order: everything on every device, data parallelism, those by hand.
+  Result<std::vector<KnownPlan>> known_plans() {
+    std::vector<KnownPlan> known;
+    known.push_back({"everything on every device", choice_of({mesh_, {}, {}, {}})});
+    if (choice::is_stopped(request_.stop)) return known;
+    const auto data = data_parallel();
+    known.push_back({"data parallelism", data ? choice_of(*data) : std::nullopt});
+    for (const PlanByHand& by_hand : request_.by_hand) {
+      LEMMA_ASSIGN_OR_RETURN(const PlanChoice plan,
+                             spread(graph_, mesh_, by_hand.placements, strategies_));
+      known.push_back({by_hand.name, choice_of(plan)});
+    }
+    return known;
+  }
+
+  /// Whether a node of the problem is placed so in the plan. What a plan does not name is replicated.
+  bool is_in(const PlanChoice& plan, std::size_t node, const NodePlacements& way) const {
+    if (graph_.node(ids_[node]).kind == NodeKind::operation) {
+      if (const auto planned = plan.nodes.find(ids_[node]); planned != plan.nodes.end())
+        return way.reads == planned->second.reads && way.gives == planned->second.gives;
+    } else if (const auto planned = plan.sources.find(graph_.node(ids_[node]).output());
+               planned != plan.sources.end()) {
+      return way.gives[0] == planned->second;
+    }
+    return std::all_of(way.gives.begin(), way.gives.end(), [&](const Placement& each) {
+      return each == Placement(mesh_.rank());
     });
   }
 
-  void compare(Planned& planned) const {
-    const auto seconds = [](const choice::Outcome& outcome) {
-      return outcome.is_found() && outcome.seconds < infinity ? std::optional(outcome.seconds)
-                                                              : std::nullopt;
-    };
-    const choice::Outcome replicated = priced_plan({mesh_, {}, {}, {}});
-    planned.others.push_back({"everything on every device", seconds(replicated)});
-    const auto plan = data_parallel();
-    const choice::Outcome data = plan ? priced_plan(*plan) : choice::Outcome{};
-    planned.others.push_back({"data parallelism", seconds(data)});
-    const choice::Outcome& start = seconds(data) ? data : replicated;
-    planned.others.push_back({"Metropolis, from data parallelism", std::nullopt});
-    if (seconds(start))
-      planned.others.back().seconds = choice::metropolis(problem_, start.choice).seconds;
+  /// The choice that a plan is, with the best placements of outputs; nothing: it has a way that is none of the candidates, or is
+  /// not allowed.
+  std::optional<choice::Choice> choice_of(const PlanChoice& plan) const {
+    choice::Choice result(problem_.nodes.size(), 0);
+    for (std::size_t node = 0; node < ids_.size(); ++node) {
+      const std::vector<NodePlacements>& ways = candidates_[node].ways;
+      const auto way = std::find_if(ways.begin(), ways.end(), [&](const NodePlacements& each) {
+        return is_in(plan, node, each);
+      });
+      if (way == ways.end()) return std::nullopt;
+      result[node] = static_cast<choice::StrategyNumber>(way - ways.begin());
+    }
+    for (const choice::Edge& edge : problem_.edges) {
+      if (edge.to < ids_.size()) continue;
+      const std::size_t count = candidates_[edge.to].ways.size();
+      const auto row = edge.seconds.begin() + static_cast<std::ptrdiff_t>(result[edge.from] * count);
+      result[edge.to] = static_cast<choice::StrategyNumber>(
+          std::min_element(row, row + static_cast<std::ptrdiff_t>(count)) - row);
+    }
+    if (!choice::is_allowed(problem_, result)) return std::nullopt;
+    if (!(choice::seconds_of(problem_, result) < infinity)) return std::nullopt;
+    return result;
+  }
+
+  static double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  choice::Outcome chosen(const std::vector<KnownPlan>& known) const {
+    choice::ChooseOptions options;
+    for (const KnownPlan& plan : known)
+      if (plan.choice) options.seeds.push_back(*plan.choice);
+    options.stop = request_.stop;
+    return choice::choose(problem_, options);
+  }
+
+  void compare(const std::vector<KnownPlan>& known, Planned& planned) const {
+    const choice::Choice* start = nullptr;
+    for (const KnownPlan& plan : known) {
+      planned.others.push_back({plan.name, std::nullopt, std::nullopt});
+      if (!plan.choice) continue;
+      planned.others.back().seconds = choice::seconds_of(problem_, *plan.choice);
+      if (&plan - known.data() < 2) start = &*plan.choice;
+    }
+    if (!request_.compares) return;
+    planned.others.push_back({"Metropolis, from data parallelism", std::nullopt, std::nullopt});
+    if (start == nullptr) return;
+    const auto begin = std::chrono::steady_clock::now();
+    planned.others.back().seconds =
+        choice::metropolis(problem_, *start, {.proposals = request_.proposals}).seconds;
+    planned.others.back().searching = seconds_since(begin);
   }
 
   const Graph& graph_;

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "ir/data_type.h"
-#include "plans/partition/strategies.h"
 
 namespace lemma::plans {
 
@@ -55,8 +54,8 @@ double moved_bytes(const Share& from, const Share& to, double bytes, double devi
 class Spread {
  public:
   Spread(const Graph& graph, const Mesh& mesh,
-         const std::map<std::string, Placement, std::less<>>& placements)
-      : graph_(graph), mesh_(mesh), asked_(placements), strategies_(graph) {
+         const std::map<std::string, Placement, std::less<>>& placements, Strategies& strategies)
+      : graph_(graph), mesh_(mesh), asked_(placements), strategies_(strategies) {
     choice_.mesh = mesh;
     placed_.resize(graph.value_count());
   }
@@ -183,7 +182,7 @@ class Spread {
   const Graph& graph_;
   const Mesh& mesh_;
   const std::map<std::string, Placement, std::less<>>& asked_;
-  Strategies strategies_;
+  Strategies& strategies_;
   std::vector<Placement> placed_;  // by value
   std::map<std::string, Placement> inputs_;
   std::set<std::string> used_;
@@ -194,7 +193,14 @@ class Spread {
 
 Result<PlanChoice> spread(const Graph& graph, const Mesh& mesh,
                           const std::map<std::string, Placement, std::less<>>& placements) {
-  return Spread(graph, mesh, placements)();
+  Strategies strategies(graph);
+  return spread(graph, mesh, placements, strategies);
+}
+
+Result<PlanChoice> spread(const Graph& graph, const Mesh& mesh,
+                          const std::map<std::string, Placement, std::less<>>& placements,
+                          Strategies& strategies) {
+  return Spread(graph, mesh, placements, strategies)();
 }
 
 }  // namespace lemma::plans

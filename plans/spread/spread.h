@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "plans/partition/partition.h"
+#include "plans/partition/strategies.h"
 
 namespace lemma::plans {
 
@@ -16,5 +17,9 @@ namespace lemma::plans {
 /// cannot be placed so.
 Result<PlanChoice> spread(const Graph& graph, const Mesh& mesh,
                           const std::map<std::string, Placement, std::less<>>& placements);
+/// With strategies of this graph of which some may be known.
+Result<PlanChoice> spread(const Graph& graph, const Mesh& mesh,
+                          const std::map<std::string, Placement, std::less<>>& placements,
+                          Strategies& strategies);
 
 }  // namespace lemma::plans
