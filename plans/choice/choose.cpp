@@ -97,6 +97,7 @@ class Chooser {
   Outcome finished(Method method) {
     fill(method);
     outcome_.bound = outcome_.seconds;
+    outcome_.was_stopped = false;
     return std::move(outcome_);
   }
 

@@ -27,6 +27,14 @@ Placement priced(Placement placement) {
   return placement;
 }
 
+/// Whether what is read as partial along an axis of the mesh is given so: nothing becomes partial on the way, and reductions, which
+/// are not told apart where placements are priced, stay the same.
+bool keeps_partial(const Placement& here, const Placement& there) {
+  for (std::size_t axis = 0; axis < there.size(); ++axis)
+    if (there[axis].sharing == Sharing::partial && !(here[axis] == there[axis])) return false;
+  return true;
+}
+
 Mesh mesh_for_programs(const clusters::Mesh& mesh) {
   Mesh result;
   for (const clusters::Axis& axis : mesh.axes)
@@ -159,8 +167,23 @@ class Planner {
         {std::vector<choice::Strategy>(candidates.ways.size()), end_ - 1, end_});
     candidates_.push_back(candidates);
     outputs_.emplace(output.name, number);
+    keep_state(output, number);
     return connect(output.value, number,
                    [&](std::size_t way) { return candidates_[number].ways[way].reads[0]; });
+  }
+
+  /// What a step of training gives as `w.next` is where it takes `w` (docs/gradients.md), so that steps can follow each other. The
+  /// placements of both have the same numbers.
+  void keep_state(const GraphOutput& output, choice::NodeNumber number) {
+    constexpr std::string_view next = ".next";
+    if (!output.name.ends_with(next)) return;
+    const std::string_view name = std::string_view(output.name).substr(0, output.name.size() - next.size());
+    for (const NodeId id : graph_.inputs()) {
+      const Node& node = graph_.node(id);
+      if (graph_.input_name(node) != name || !(graph_.type(node.output()) == graph_.type(output.value))) continue;
+      problem_.alike.push_back({node_of_[id.v], number});
+      state_of_output_[number] = node_of_[id.v];
+    }
   }
 
   /// All placements that are not partial, the replicated one first.
@@ -270,8 +293,7 @@ class Planner {
         const Placement& here = given.gives[output];
         const Placement there = reads(way);
         const auto key = std::pair(priced(here), priced(there));
-        // Partial values of other reductions are not told apart there.
-        if (is_partial(there) && !(here == there)) {
+        if (!keeps_partial(here, there)) {
           edge.seconds.push_back(infinity);
           continue;
         }
@@ -345,7 +367,7 @@ class Planner {
     for (const PlanByHand& by_hand : request_.by_hand) {
       LEMMA_ASSIGN_OR_RETURN(const PlanChoice plan,
                              spread(graph_, mesh_, by_hand.placements, strategies_));
-      known.push_back({by_hand.name, choice_of(plan)});
+      known.push_back({by_hand.name, completed(plan)});
     }
     return known;
   }
@@ -378,6 +400,10 @@ class Planner {
     }
     for (const choice::Edge& edge : problem_.edges) {
       if (edge.to < ids_.size()) continue;
+      if (const auto state = state_of_output_.find(edge.to); state != state_of_output_.end()) {
+        result[edge.to] = result[state->second];
+        continue;
+      }
       const std::size_t count = candidates_[edge.to].ways.size();
       const auto row = edge.seconds.begin() + static_cast<std::ptrdiff_t>(result[edge.from] * count);
       result[edge.to] = static_cast<choice::StrategyNumber>(
@@ -386,6 +412,25 @@ class Planner {
     if (!choice::is_allowed(problem_, result)) return std::nullopt;
     if (!(choice::seconds_of(problem_, result) < infinity)) return std::nullopt;
     return result;
+  }
+
+  /// With the inputs and weights of a plan: what a quick search finds for the operators, which is no worse than what spreads.
+  std::optional<choice::Choice> completed(const PlanChoice& plan) const {
+    choice::Problem problem = problem_;
+    for (std::size_t node = 0; node < ids_.size(); ++node) {
+      if (graph_.node(ids_[node]).kind == NodeKind::operation) continue;
+      for (std::size_t way = 0; way < candidates_[node].ways.size(); ++way)
+        if (!is_in(plan, node, candidates_[node].ways[way]))
+          problem.nodes[node].strategies[way].seconds = infinity;
+    }
+    choice::ChooseOptions quick;
+    quick.most_layer_states = quick.most_states = 0;
+    quick.price_rounds = quick.improve_rounds = 5;
+    quick.stop = request_.stop;
+    if (const auto spread = choice_of(plan)) quick.seeds.push_back(*spread);
+    const choice::Outcome outcome = choice::choose(problem, quick);
+    if (!outcome.is_found() || !(outcome.seconds < infinity)) return std::nullopt;
+    return outcome.choice;
   }
 
   static double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -429,6 +474,7 @@ class Planner {
   std::vector<Candidates> candidates_;       // by node of the problem
   std::vector<NodeId> ids_;                  // the same, outputs left out
   std::map<std::string, choice::NodeNumber> outputs_;
+  std::map<choice::NodeNumber, choice::NodeNumber> state_of_output_;  // the input that it replaces
   std::map<choice::Tensor, choice::Reshardings> reshardings_;
   choice::Moment moment_ = 0, end_ = 0;
   std::vector<choice::Moment> last_uses_;  // by node of the graph

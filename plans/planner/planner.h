@@ -16,7 +16,8 @@
 
 namespace lemma::plans {
 
-/// A plan that follows from placements by hand (plans/spread/spread.h).
+/// A plan with inputs and weights that are placed by hand; of the others, the replicated placement. What operators do follows
+/// (plans/spread/spread.h), or is what a quick search finds, if that is faster.
 struct PlanByHand {
   std::string name;
   std::map<std::string, Placement, std::less<>> placements;

@@ -32,9 +32,10 @@ bool fits_pattern(std::string_view pattern, std::string_view name) {
 struct Price {
   double moved = 0;     // bytes that a device sends before the node
   double computed = 0;  // elements that a device reads and makes
+  double partial = 0;   // elements of results that are still to be added up
 
   friend bool operator<(const Price& a, const Price& b) {
-    return std::tie(a.moved, a.computed) < std::tie(b.moved, b.computed);
+    return std::tie(a.moved, a.computed, a.partial) < std::tie(b.moved, b.computed, b.partial);
   }
 };
 
@@ -149,6 +150,7 @@ class Spread {
       const auto elements = elements_on_device(graph_.type(node.output(i)), way.gives[i]);
       if (!elements) return std::nullopt;
       price.computed += *elements;
+      if (way.gives[i][axis].sharing == Sharing::partial) price.partial += *elements;
     }
     if (price.moved == impossible) return std::nullopt;
     return price;
