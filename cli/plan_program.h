@@ -62,6 +62,8 @@ Result<plans::ShardedPlan> read_plan_file(const std::string& file, const Graph& 
 /// What is said of a verification, line by line.
 std::vector<std::string> verdict_lines(const plans::Verification& verification);
 std::size_t proved_claims(const plans::Relations& relations);
+/// The claims that were proved, as rules.
+std::string claims_text(const plans::Relations& relations);
 
 /// An output that a step of training gives and the next one reads: "w.next" is the next "w" (docs/gradients.md).
 inline constexpr std::string_view next_state = ".next";
@@ -72,6 +74,8 @@ void add_plan_collective(CLI::App& plan_command, ExitCode& exit_code);
 void add_plan_emit(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan export`: a plan as a model with sharding specifications.
 void add_plan_export(CLI::App& plan_command, ExitCode& exit_code);
+/// `lemma plan make`: a plan that is chosen or follows from placements, and is proved.
+void add_plan_make(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan replay`: when the devices of a cluster compute and communicate as recorded traces say.
 void add_plan_replay(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan report`: a page about a plan.

@@ -4,7 +4,10 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "report/printable.h"
+#include "report/table.h"
 #include "rule_language/rule_database.h"
 #include "search/fold_constants.h"
 #include "targets/data_files.h"
@@ -61,6 +64,19 @@ class PlannedCost : public GraphEvaluator {
 
 }  // namespace
 
+std::string rewrites_text(const RewriteReport& report, const std::string& output) {
+  if (report.status != OptimizeStatus::optimized)
+    return fmt::format("of {} graphs, none has a plan that takes less: {} is the model{}",
+                       report.judged, output,
+                       report.message.empty() ? "" : " (" + report.message + ")");
+  std::vector<std::string> rules;
+  for (const UsedRule& rule : report.rules) rules.push_back(rule.name);
+  return fmt::format(
+      "{} has the plan that takes least, of {} graphs: {} beside {} of the model's own; by {}",
+      output, report.judged, duration_text(report.after), duration_text(report.before),
+      fmt::join(rules, ", "));
+}
+
 Result<RewriteReport> rewrite_for_plan(const RewriteRequest& request) {
   LEMMA_ASSIGN_OR_RETURN(const RuleDatabase rules, load_rules(data_directory() / "rules"));
   const PlannedCost planned(request);
@@ -76,7 +92,7 @@ Result<RewriteReport> rewrite_for_plan(const RewriteRequest& request) {
   options.on_stage = request.on_stage;
   LEMMA_ASSIGN_OR_RETURN(
       const OptimizeReport report,
-      optimize_model(request.model, request.output, rules, *request.costs, options));
+      optimize_model(request.model, request.output, rules, *request.planner->costs, options));
   RewriteReport result;
   result.status = report.status;
   result.message = report.warning.empty() ? report.message : report.warning;

@@ -16,8 +16,7 @@ namespace lemma {
 
 struct RewriteRequest {
   std::string model, output;
-  std::string explanation;               // file; empty: none
-  const OperatorCosts* costs = nullptr;  // of one device
+  std::string explanation;  // file; empty: none
   const plans::PlannerRequest* planner = nullptr;
   ImportOptions reading;
   double time_limit_seconds = 300;  // of the search and of judging its graphs
@@ -31,6 +30,9 @@ struct RewriteReport {
   std::size_t judged = 0;  // graphs
   std::vector<UsedRule> rules;  // of the result
 };
+
+/// What is said of the model that was written to `output`.
+std::string rewrites_text(const RewriteReport& report, const std::string& output);
 
 /// Writes the model whose plan takes the least time: the one that was given, if no other one's takes less. The result is checked as
 /// `lemma optimize` checks its own.

@@ -15,7 +15,14 @@ OPSET = 17
 IR_VERSION = 8  # the IR version that came with opset 17
 
 
+# Weights with fewer elements are drawn and kept in the model even where the others are hollow.
+LEAST_HOLLOW = 4096
+
+
 class Builder:
+    # Large weights have a shape and a place in a file of their own, which write_hollow makes, and are not drawn.
+    hollow = False
+
     def __init__(self, name, seed=0):
         self.name = name
         self.seed = seed
@@ -73,7 +80,19 @@ class Builder:
             self.constants[key] = self.tensor("constant", array)
         return self.constants[key]
 
+    def hollow_tensor(self, stem, shape):
+        """An initializer whose elements are elsewhere (write_hollow)."""
+        name = self.fresh(stem)
+        self.initializers.append(TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape,
+                                             data_location=TensorProto.EXTERNAL))
+        return name
+
+    def is_hollow(self, shape):
+        return self.hollow and math.prod(shape) >= LEAST_HOLLOW
+
     def normal(self, stem, shape, deviation, mean=0.0):
+        if self.is_hollow(shape):
+            return self.hollow_tensor(stem, shape)
         values = self.generator(f"{stem}#{self.counts.get(stem, 0)}").standard_normal(shape, dtype=numpy.float32)
         values *= numpy.float32(deviation)
         if mean:
@@ -81,6 +100,8 @@ class Builder:
         return self.tensor(stem, values)
 
     def uniform(self, stem, shape, low, high):
+        if self.is_hollow(shape):
+            return self.hollow_tensor(stem, shape)
         values = self.generator(f"{stem}#{self.counts.get(stem, 0)}").random(shape, dtype=numpy.float32)
         return self.tensor(stem, values * numpy.float32(high - low) + numpy.float32(low))
 
@@ -160,6 +181,21 @@ class Builder:
                                   producer_name="lemma scripts/models")
         model.doc_string = " ".join(description.split())
         return model
+
+
+def write_hollow(model, path):
+    """The elements of hollow weights, in a file beside the model at `path`: zeros, but for the first, which is another number for each
+    weight, so that none are taken for the same. The file has holes, and takes no room where the file system knows them."""
+    data, offset = path.with_name(path.name + ".data"), 0
+    with open(data, "wb") as written:
+        for number, tensor in enumerate(tensor for tensor in model.graph.initializer if tensor.data_location == TensorProto.EXTERNAL):
+            length = 4 * math.prod(tensor.dims)
+            for key, value in (("location", data.name), ("offset", offset), ("length", length)):
+                tensor.external_data.add(key=key, value=str(value))
+            written.seek(offset)
+            written.write(numpy.float32(1 + number).astype("<f4").tobytes())
+            offset += (length + 4095) // 4096 * 4096  # as the format asks for
+        written.truncate(offset)
 
 
 def pair(value, count=2):

@@ -128,6 +128,33 @@ def resnext_block(builder, value, channels, width, stride, name):
     return builder.relu(builder.node("Add", branch, value))
 
 
+def resnet101(options, depths=(3, 4, 23, 3), image=224):
+    """ResNet-101 (He et al., 2016; strides in the 3x3 convolutions, as torchvision has them), 224x224, 44.5 M parameters."""
+    builder = Builder("resnet101", options.seed)
+    value = builder.input("image", [options.batch, 3, image, image])
+    value = builder.relu(normalized(builder, value, 3, 64, 7, "stem", stride=2, padding=3))
+    value = builder.pool("MaxPool", value, 3, 2, 1)
+    channels = 64
+    for stage, depth in enumerate(depths):
+        width = 64 * 2**stage
+        for block in range(depth):
+            stride = 2 if block == 0 and stage > 0 else 1
+            value = bottleneck_block(builder, value, channels, width, stride, f"stage{stage}_{block}")
+            channels = 4 * width
+    classifier(builder, value, channels, batch=options.batch)
+    return builder.finish(resnet101.__doc__)
+
+
+def bottleneck_block(builder, value, channels, width, stride, name):
+    """Convolutions of 1x1, 3x3 and 1x1; a projected shortcut where the shape changes."""
+    branch = builder.relu(normalized(builder, value, channels, width, 1, f"{name}_reduce"))
+    branch = builder.relu(normalized(builder, branch, width, width, 3, f"{name}_middle", stride=stride, padding=1))
+    branch = normalized(builder, branch, width, 4 * width, 1, f"{name}_expand", scale=0.2)
+    if stride != 1 or channels != 4 * width:
+        value = normalized(builder, value, channels, 4 * width, 1, f"{name}_shortcut", stride=stride, gain=1.0)
+    return builder.relu(builder.node("Add", branch, value))
+
+
 def resnet_block(options):
     """The block of ResNet with which TASO (Jia et al., 2019) begins: two 3x3 convolutions beside one of 1x1, 64 channels of
     14x14."""
@@ -261,12 +288,12 @@ class Inception:
         return self.join(row, column)
 
 
-def inception_v3(options):
+def inception_v3(options, image=299):
     """Inception-v3 without its auxiliary head (Szegedy et al., 2016; layer sizes of torchvision), 299x299,
     23.8 M parameters."""
     builder = Builder("inception_v3", options.seed)
     blocks = Inception(builder)
-    value = builder.input("image", [1, 3, 299 * options.scale, 299 * options.scale])
+    value = builder.input("image", [options.batch, 3, image * options.scale, image * options.scale])
     value = blocks.chain(value, 3, "stem_a", (32, 3, {"stride": 2}), (32, 3), (64, 3, {"padding": 1}))
     value = builder.pool("MaxPool", value, 3, 2)
     value = blocks.chain(value, 64, "stem_b", (80, 1), (192, 3))
@@ -279,7 +306,7 @@ def inception_v3(options):
     value = blocks.reduce_17(value, "reduce_17")
     for index, channels in enumerate([1280, 2048]):
         value = blocks.block_split(value, channels, f"mixed_8_{index}")
-    classifier(builder, value, 2048)
+    classifier(builder, value, 2048, batch=options.batch)
     return builder.finish(inception_v3.__doc__)
 
 

@@ -40,3 +40,26 @@ def gcn(options, nodes=2708, features=1433, hidden=16, classes=7):
     value = builder.node("MatMul", joined, builder.linear(value, hidden, classes, "second"))
     builder.output(builder.node("Softmax", value, axis=1), "kinds", [nodes, classes])
     return builder.finish(gcn.__doc__)
+
+
+# Of one dose: its number. Of a cell line and of drugs: how many features are known (the CANDLE project's Uno).
+DOSES = ("dose1", "dose2")
+FEATURES = {"cell_rnaseq": 942, "drug1_descriptors": 5270, "drug1_fingerprints": 2048, "drug2_descriptors": 5270,
+            "drug2_fingerprints": 2048}
+
+
+def candle_uno(options, width=1000, features=None):
+    """CANDLE's Uno, which predicts how tumors respond to pairs of drugs, as Unity (Unger et al., OSDI 2022) has it: a tower of three
+    layers for each kind of features, and three layers over all of them, of 1,000 as CANDLE's own; 32.6 M parameters."""
+    builder, batch = Builder("candle_uno", options.seed), options.batch
+    known = [builder.input(name, [batch, 1]) for name in DOSES]
+    for name, count in (features or FEATURES).items():
+        value = builder.input(name, [batch, count])
+        for layer in range(3):
+            value, count = builder.relu(builder.matmul(value, count, width, f"{name}{layer}", gain=1.4)), width
+        known.append(value)
+    value, count = builder.node("Concat", *known, axis=1), len(DOSES) + (len(known) - len(DOSES)) * width
+    for layer in range(3):
+        value, count = builder.relu(builder.matmul(value, count, width, f"dense{layer}", gain=1.4)), width
+    builder.output(builder.matmul(value, width, 1, "response"), "growth", [batch, 1])
+    return builder.finish(candle_uno.__doc__)

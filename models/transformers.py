@@ -11,18 +11,28 @@ from builder import Builder
 def bert_base(options):
     """BERT-base (Devlin et al., 2019): 12 layers, hidden size 768, 12 heads, sequence 128, batch 1; 109.5 M
     parameters with the published vocabulary of 30522."""
-    builder = Builder("bert_base", options.seed)
-    hidden, sequence = 768, 128 * options.scale
-    tokens = builder.input("input_ids", [1, sequence], TensorProto.INT64)
-    segments = builder.input("token_type_ids", [1, sequence], TensorProto.INT64)
-    value = bert_embedding(builder, tokens, segments, options.vocabulary or 30522, sequence, hidden)
-    for layer in range(12):
-        value = bert_layer(builder, value, sequence, hidden, 12, f"layer{layer}")
+    return bert(options, "bert_base", bert_base.__doc__, hidden=768, layers=12, heads=12)
+
+
+def bert_large(options, hidden=1024, layers=24, heads=16, sequence=128):
+    """BERT-large (Devlin et al., 2019): 24 layers, hidden size 1024, 16 heads, sequence 128; 335.1 M parameters with the
+    published vocabulary of 30522."""
+    return bert(options, "bert_large", bert_large.__doc__, hidden, layers, heads, sequence)
+
+
+def bert(options, name, description, hidden, layers, heads, sequence=128):
+    builder = Builder(name, options.seed)
+    shape = [options.batch, sequence * options.scale]
+    tokens = builder.input("input_ids", shape, TensorProto.INT64)
+    segments = builder.input("token_type_ids", shape, TensorProto.INT64)
+    value = bert_embedding(builder, tokens, segments, options.vocabulary or 30522, shape[1], hidden)
+    for layer in range(layers):
+        value = bert_layer(builder, value, shape, hidden, heads, f"layer{layer}")
     first = builder.node("Gather", value, builder.constant(0, numpy.int64), axis=1)
     pooled = builder.node("Tanh", builder.linear(first, hidden, hidden, "pooler_dense"))
-    builder.output(value, "last_hidden_state", [1, sequence, hidden])
-    builder.output(pooled, "pooler_output", [1, hidden])
-    return builder.finish(bert_base.__doc__)
+    builder.output(value, "last_hidden_state", [*shape, hidden])
+    builder.output(pooled, "pooler_output", [shape[0], hidden])
+    return builder.finish(description)
 
 
 def bert_embedding(builder, tokens, segments, vocabulary, sequence, hidden):
@@ -36,25 +46,25 @@ def bert_embedding(builder, tokens, segments, vocabulary, sequence, hidden):
     return builder.layer_normalization(value, hidden, "embedding_norm")
 
 
-def bert_layer(builder, value, sequence, hidden, heads, name):
-    attention = bert_attention(builder, value, sequence, hidden, heads, f"{name}_attention")
+def bert_layer(builder, value, shape, hidden, heads, name):
+    attention = bert_attention(builder, value, shape, hidden, heads, f"{name}_attention")
     value = builder.layer_normalization(builder.node("Add", attention, value), hidden, f"{name}_attention_norm")
     wide = gelu(builder, builder.linear(value, hidden, 4 * hidden, f"{name}_intermediate"))
     narrow = builder.linear(wide, 4 * hidden, hidden, f"{name}_output")
     return builder.layer_normalization(builder.node("Add", narrow, value), hidden, f"{name}_output_norm")
 
 
-def bert_attention(builder, value, sequence, hidden, heads, name):
+def bert_attention(builder, value, shape, hidden, heads, name):
     size = hidden // heads
 
     def project(role, permutation):
         entry = builder.linear(value, hidden, hidden, f"{name}_{role}")
-        return builder.transpose(builder.reshape(entry, [1, sequence, heads, size]), permutation)
+        return builder.transpose(builder.reshape(entry, [*shape, heads, size]), permutation)
 
     query, key, content = project("query", [0, 2, 1, 3]), project("key", [0, 2, 3, 1]), project("value", [0, 2, 1, 3])
     scores = builder.node("Div", builder.node("MatMul", query, key), builder.constant(math.sqrt(size)))
     mixed = builder.node("MatMul", builder.node("Softmax", scores, axis=-1), content)
-    joined = builder.reshape(builder.transpose(mixed, [0, 2, 1, 3]), [1, sequence, hidden])
+    joined = builder.reshape(builder.transpose(mixed, [0, 2, 1, 3]), [*shape, hidden])
     return builder.linear(joined, hidden, hidden, f"{name}_output")
 
 

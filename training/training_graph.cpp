@@ -9,6 +9,7 @@
 #include "ir/constant.h"
 #include "ir/rebuild.h"
 #include "training/mixed_precision.h"
+#include "training/narrow_joins.h"
 #include "training/optimizers.h"
 #include "training/terms.h"
 
@@ -167,7 +168,8 @@ class StepBuilder {
 
 }  // namespace
 
-Result<TrainingStep> training_step(const Graph& model, const TrainingOptions& options) {
+Result<TrainingStep> training_step(const Graph& wide, const TrainingOptions& options) {
+  LEMMA_ASSIGN_OR_RETURN(const Graph model, with_narrow_joins(wide));
   if (!options.half) return StepBuilder(model, options).run();
   const auto is_weight = [&options](const std::string& name, const TensorType& type) {
     return is_trained(options, name, type, true);

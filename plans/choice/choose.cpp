@@ -28,6 +28,7 @@ class Chooser {
 
   Outcome run() {
     if (!model().is_possible) return impossible();
+    for (const Choice& seed : options_.seeds) take_seed(seed);
     const Elimination elimination = eliminated(model(), model().seconds, elimination_);
     if (std::isinf(elimination.bound)) return impossible();
     outcome_.bound = elimination.bound;
@@ -40,12 +41,17 @@ class Chooser {
       if (is_solved_by_layers(elimination, 0)) return std::move(outcome_);
       return searched(elimination, 0);
     }
-    const PriceOutcome priced = bound_by_prices(model(), {options_.price_rounds, elimination_});
+    const PriceOutcome priced = bound_by_prices(
+        model(), {options_.price_rounds, elimination_, options_.stop});
     if (priced.bound == infinite) return impossible();
     outcome_.bound = std::max(outcome_.bound, priced.bound);
     if (priced.values) take(*priced.values);
     prices_ = priced.prices;
     improve();
+    if (is_stopped(options_.stop)) {
+      fill(Method::local_search);
+      return std::move(outcome_);
+    }
     const std::vector<std::vector<double>> seconds = priced_seconds(model(), priced.prices);
     const double price = price_of_room(model(), priced.prices);
     EliminationOptions in_order = elimination_;
@@ -64,8 +70,17 @@ class Chooser {
     if (seconds < seconds_) seconds_ = seconds, values_ = values;
   }
 
+  void take_seed(const Choice& seed) {
+    if (!is_allowed(problem_, seed)) return;
+    Values values(model().variables());
+    for (std::size_t node = 0; node < seed.size(); ++node)
+      values[merged_.variable_of[node]] = seed[node];
+    take(values);
+  }
+
   void improve() {
     ImproveOptions options;
+    options.stop = options_.stop;
     options.rounds = options_.improve_rounds;
     options.prices = prices_;
     if (is_known()) take(improved(model(), values_, options));
@@ -82,6 +97,7 @@ class Chooser {
   Outcome finished(Method method) {
     fill(method);
     outcome_.bound = outcome_.seconds;
+    outcome_.was_stopped = false;
     return std::move(outcome_);
   }
 
@@ -92,11 +108,12 @@ class Chooser {
     outcome_.seconds = seconds_of(problem_, outcome_.choice);
     outcome_.peak = peak_of(problem_, outcome_.choice);
     outcome_.bound = std::min(outcome_.bound, outcome_.seconds);
+    outcome_.was_stopped = is_stopped(options_.stop) && !outcome_.is_optimal();
   }
 
   bool is_solved_by_fronts(const Values& cheapest) {
     if (const auto fitting = repaired(model(), cheapest)) take(*fitting);
-    const FrontOutcome fronts = best_by_fronts(model(), seconds_, {options_.most_points});
+    const FrontOutcome fronts = best_by_fronts(model(), seconds_, {options_.most_points, options_.stop});
     if (!fronts.is_complete) return false;
     if (fronts.values) take(*fronts.values);
     if (is_known())
@@ -109,7 +126,8 @@ class Chooser {
   bool is_solved_by_layers(const Elimination& elimination, double price) {
     if (model().variables() > most_layer_variables) return false;
     const LayerOutcome layers =
-        best_by_layers(model(), elimination, price, seconds_, {options_.most_layer_states});
+        best_by_layers(
+        model(), elimination, price, seconds_, {options_.most_layer_states, options_.stop});
     if (!layers.is_complete) return false;
     if (layers.values) take(*layers.values);
     outcome_ = is_known() ? finished(Method::layers) : impossible();
@@ -118,7 +136,7 @@ class Chooser {
 
   Outcome searched(const Elimination& elimination, double price) {
     const SearchOutcome search_outcome =
-        search(model(), elimination, price, seconds_, {options_.most_states});
+        search(model(), elimination, price, seconds_, {options_.most_states, options_.stop});
     outcome_.states = search_outcome.states;
     if (search_outcome.values) take(*search_outcome.values);
     if (search_outcome.is_complete && !is_known()) return impossible();

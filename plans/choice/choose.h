@@ -17,8 +17,11 @@ enum class Method : std::uint8_t {
 };
 std::string_view name(Method method);
 
-/// All limits are numbers of steps, so that the same problem has the same outcome.
+/// All limits are numbers of steps, so that the same problem has the same outcome, unless it is stopped.
 struct ChooseOptions {
+  /// Choices that are known, such as published ones: the outcome is no worse than any of them that is allowed.
+  std::vector<Choice> seeds = {};
+  Stop stop = {};
   std::size_t most_entries = std::size_t{1} << 16U;  // of tables
   std::uint64_t most_points = 3'000'000;             // of fronts
   std::uint64_t most_layer_states = 400'000;         // of layers
@@ -34,6 +37,7 @@ struct Outcome {
   double bound = 0;  // no choice that is allowed takes less
   Method method = Method::local_search;
   bool is_impossible = false;  // no choice is allowed: proved
+  bool was_stopped = false;    // before the search was over: what it had found by then
   std::uint64_t states = 0;    // that branch and bound tried
 
   bool is_found() const { return !choice.empty(); }

@@ -53,7 +53,7 @@ class FrontEliminator {
     for (const VariableNumber variable : order.order) {
       FrontTable table = eliminate(variable, order, received[variable]);
       received[variable].clear();
-      if (made_ > options_.most_points) return outcome;
+      if (is_over()) return outcome;
       if (table.scope.empty()) {
         all = least(together(all, table.fronts.front()));
         continue;
@@ -64,7 +64,7 @@ class FrontEliminator {
       received[*next].push_back(std::move(table));
     }
     outcome.points = made_;
-    outcome.is_complete = made_ <= options_.most_points;
+    outcome.is_complete = !is_over();
     if (outcome.is_complete && !all.empty()) outcome.values = traced(all.front());
     return outcome;
   }
@@ -85,6 +85,8 @@ class FrontEliminator {
     if (first == nothing || second == nothing) return first == nothing ? second : first;
     return add_trace({nothing, 0, first, second});
   }
+
+  bool is_over() const { return made_ > options_.most_points || is_stopped(options_.stop); }
 
   bool is_useless(const Point& point) const {
     if (!(point.seconds <= known_ + 1e-9 * std::abs(known_))) return true;
@@ -181,7 +183,7 @@ FrontTable FrontEliminator::eliminate(VariableNumber variable, const Elimination
     for (StrategyNumber value = 0; value < model_.values(variable); ++value) {
       const Front of_value = with_value(variable, value, order, received);
       front.insert(front.end(), of_value.begin(), of_value.end());
-      if (made_ > options_.most_points) return table;
+      if (is_over()) return table;
     }
     table.fronts.push_back(least(std::move(front)));
     std::size_t at = table.scope.size();

@@ -12,10 +12,11 @@ inline constexpr std::size_t most_front_moments = 4;
 
 struct FrontOptions {
   std::uint64_t most_points = 3'000'000;  // that are made in all
+  Stop stop = {};
 };
 
 struct FrontOutcome {
-  bool is_complete = false;      // else there were too many points
+  bool is_complete = false;      // else there were too many points, or the search was stopped
   std::optional<Values> values;  // the best choice within the memory; none: nothing fits
   std::uint64_t points = 0;
 };

@@ -301,7 +301,7 @@ Values improved(const Model& model, Values values, const ImproveOptions& options
   if (model.variables() == 0) return state.values();
   std::vector<VariableNumber> order = order_by_moments(model);
   std::mt19937 random(1);
-  for (int round = 0; round < options.rounds; ++round) {
+  for (int round = 0; round < options.rounds && !is_stopped(options.stop); ++round) {
     const std::size_t start = random() % model.variables();
     if (round % 2 == 0) {
       const auto around = static_cast<VariableNumber>(start);
@@ -314,7 +314,7 @@ Values improved(const Model& model, Values values, const ImproveOptions& options
     std::sort(window.begin(), window.end());
     improve_part(state, window, options);
   }
-  improve_steps(state);
+  if (!is_stopped(options.stop)) improve_steps(state);
   return state.values();
 }
 

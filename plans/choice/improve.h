@@ -16,6 +16,7 @@ struct ImproveOptions {
   std::uint64_t most_states = 5'000;  // of the search in a part
   /// Of memory at each moment (prices.h), which tell the search what is not worth a try; empty: none.
   std::vector<double> prices = {};
+  Stop stop = {};
 };
 
 /// A choice that fits and takes no more seconds than this one, which fits: by one variable, by two that are connected, and

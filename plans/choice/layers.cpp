@@ -65,7 +65,7 @@ class Layers {
       std::vector<LayerState> next;
       for (const LayerState& state : layer) {
         extend(step, state, next);
-        if (made_ > options_.most_states) return outcome;
+        if (made_ > options_.most_states || is_stopped(options_.stop)) return outcome;
       }
       layer = without_useless(std::move(next));
     }

@@ -10,11 +10,12 @@ namespace lemma::choice {
 
 struct LayerOptions {
   std::uint64_t most_states = 400'000;  // that are made in all
+  Stop stop = {};
 };
 
 struct LayerOutcome {
   std::optional<Values> values;  // the best that takes less than what was known, within the memory
-  bool is_complete = false;      // else there were too many states
+  bool is_complete = false;      // else there were too many states, or the search was stopped
   std::uint64_t states = 0;
 };
 

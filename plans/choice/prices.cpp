@@ -60,12 +60,12 @@ class Pricing {
     double price = std::max(over.seconds, 1e-12) / static_cast<double>(std::max<Bytes>(room, 1));
     Seen within = look({price});
     int round = 0;
-    for (; within.memory[0] > room && round < options_.rounds; ++round) {
+    for (; within.memory[0] > room && has_round(round); ++round) {
       over = within;
       price *= 4;
       within = look({price});
     }
-    for (; round < options_.rounds && within.memory[0] <= room; ++round) {
+    for (; has_round(round) && within.memory[0] <= room; ++round) {
       const double difference = static_cast<double>(over.memory[0] - within.memory[0]);
       const double next = (within.seconds - over.seconds) / difference;
       if (!(next > 0) || std::isinf(next)) return;
@@ -83,7 +83,7 @@ class Pricing {
     std::vector<double> prices(model_.room.size(), 0);
     double length = 1;
     int without = 0;
-    for (int round = 0; round < options_.rounds; ++round) {
+    for (int round = 0; has_round(round); ++round) {
       const double before = outcome_.bound;
       const Seen seen = look(prices);
       if (std::isinf(seen.bound)) return;
@@ -107,6 +107,10 @@ class Pricing {
       for (std::size_t moment = 0; moment < prices.size(); ++moment)
         prices[moment] = std::max(0.0, prices[moment] + step * excess[moment] / scale(moment));
     }
+  }
+
+  bool has_round(int round) const {
+    return round < options_.rounds && !is_stopped(options_.stop);
   }
 
   double scale(std::size_t moment) const {

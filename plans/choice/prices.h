@@ -11,6 +11,7 @@ namespace lemma::choice {
 struct PriceOptions {
   int rounds = 40;
   EliminationOptions elimination;
+  Stop stop = {};
 };
 
 struct PriceOutcome {

@@ -3,6 +3,7 @@
 // that are connected take time too. Nothing of graphs or tensors.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,10 @@ struct Problem {
   /// At each moment.
   std::optional<Bytes> limit;
 };
+
+/// Says whether a search is to end with what it has found; none: it never is.
+using Stop = std::function<bool()>;
+inline bool is_stopped(const Stop& stop) { return stop && stop(); }
 
 /// A strategy for each node.
 using Choice = std::vector<StrategyNumber>;

@@ -48,7 +48,8 @@ class Search {
         --depth;
         continue;
       }
-      if (outcome_.states >= options_.most_states) return std::move(outcome_);
+      if (outcome_.states >= options_.most_states || is_stopped(options_.stop))
+        return std::move(outcome_);
       ++outcome_.states;
       const auto [bound, value] = level.untried.back();
       level.untried.pop_back();

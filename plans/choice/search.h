@@ -9,6 +9,7 @@ namespace lemma::choice {
 
 struct SearchOptions {
   std::uint64_t most_states = 200'000;  // values that are tried
+  Stop stop = {};
 };
 
 struct SearchOutcome {

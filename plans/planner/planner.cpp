@@ -1,6 +1,7 @@
 #include "plans/planner/planner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <map>
 
@@ -24,6 +25,14 @@ constexpr std::size_t most_ways = 512;
 Placement priced(Placement placement) {
   for (Share& share : placement) share.reduction = Reduction::sum;
   return placement;
+}
+
+/// Whether what is read as partial along an axis of the mesh is given so: nothing becomes partial on the way, and reductions, which
+/// are not told apart where placements are priced, stay the same.
+bool keeps_partial(const Placement& here, const Placement& there) {
+  for (std::size_t axis = 0; axis < there.size(); ++axis)
+    if (there[axis].sharing == Sharing::partial && !(here[axis] == there[axis])) return false;
+  return true;
 }
 
 Mesh mesh_for_programs(const clusters::Mesh& mesh) {
@@ -70,13 +79,16 @@ class Planner {
     problem_.limit = request_.memory_limit;
     LEMMA_RETURN_IF_ERROR(choice::check_problem(problem_));
     Planned planned;
-    planned.outcome = choice::choose(problem_);
+    LEMMA_ASSIGN_OR_RETURN(const std::vector<KnownPlan> known, known_plans());
+    const auto begin = std::chrono::steady_clock::now();
+    planned.outcome = chosen(known);
+    planned.searching = seconds_since(begin);
     if (!planned.outcome.is_found())
       return bad_input(fmt::format(
           "no plan needs at most {} bytes on a device{}", request_.memory_limit.value_or(0),
           planned.outcome.is_impossible ? "" : ", as far as was searched"));
     enter(planned);
-    if (request_.compares) compare(planned);
+    if (request_.compares || !request_.by_hand.empty()) compare(known, planned);
     return planned;
   }
 
@@ -155,8 +167,23 @@ class Planner {
         {std::vector<choice::Strategy>(candidates.ways.size()), end_ - 1, end_});
     candidates_.push_back(candidates);
     outputs_.emplace(output.name, number);
+    keep_state(output, number);
     return connect(output.value, number,
                    [&](std::size_t way) { return candidates_[number].ways[way].reads[0]; });
+  }
+
+  /// What a step of training gives as `w.next` is where it takes `w` (docs/gradients.md), so that steps can follow each other. The
+  /// placements of both have the same numbers.
+  void keep_state(const GraphOutput& output, choice::NodeNumber number) {
+    constexpr std::string_view next = ".next";
+    if (!output.name.ends_with(next)) return;
+    const std::string_view name = std::string_view(output.name).substr(0, output.name.size() - next.size());
+    for (const NodeId id : graph_.inputs()) {
+      const Node& node = graph_.node(id);
+      if (graph_.input_name(node) != name || !(graph_.type(node.output()) == graph_.type(output.value))) continue;
+      problem_.alike.push_back({node_of_[id.v], number});
+      state_of_output_[number] = node_of_[id.v];
+    }
   }
 
   /// All placements that are not partial, the replicated one first.
@@ -197,7 +224,7 @@ class Planner {
     for (const MeshAxis& axis : mesh_.axes) {
       std::vector<NodePlacements> longer;
       for (const NodePlacements& way : ways)
-        for (const Strategy& strategy : strategies_.of(node, axis.size)) {
+        for (const Strategy& strategy : strategies_along(node, axis)) {
           NodePlacements next = way;
           for (std::size_t i = 0; i < next.reads.size(); ++i)
             next.reads[i].push_back(strategy.reads[i]);
@@ -208,6 +235,12 @@ class Planner {
       ways = std::move(longer);
     }
     return ways;
+  }
+
+  /// Those that are known by now, if the search is to end.
+  std::vector<Strategy> strategies_along(const Node& node, const MeshAxis& axis) {
+    if (!choice::is_stopped(request_.stop)) return strategies_.of(node, axis.size);
+    return {{std::vector<Share>(node.inputs.size()), std::vector<Share>(node.output_count)}};
   }
 
   bool fits(const Node& node, const NodePlacements& way) const {
@@ -260,8 +293,7 @@ class Planner {
         const Placement& here = given.gives[output];
         const Placement there = reads(way);
         const auto key = std::pair(priced(here), priced(there));
-        // Partial values of other reductions are not told apart there.
-        if (is_partial(there) && !(here == there)) {
+        if (!keeps_partial(here, there)) {
           edge.seconds.push_back(infinity);
           continue;
         }
@@ -295,66 +327,139 @@ class Planner {
     planned.claims = strategies_.claims();
   }
 
-  /// Only strategies that have something, by node of the problem.
-  template <typename Predicate>
-  choice::Outcome chosen_among(Predicate is_wanted) const {
-    choice::Problem problem = problem_;
-    for (std::size_t i = 0; i < problem.nodes.size(); ++i)
-      for (std::size_t way = 0; way < problem.nodes[i].strategies.size(); ++way)
-        if (!is_wanted(i, way)) problem.nodes[i].strategies[way].seconds = infinity;
-    return choice::choose(problem);
+  /// A plan for comparison, and its choice if it is allowed.
+  struct KnownPlan {
+    std::string name;
+    std::optional<choice::Choice> choice;
+  };
+
+  /// What a step of training takes and gives again, as `w` and `w.next` (docs/gradients.md), is no sample.
+  bool is_state(NodeId input) const {
+    const std::string next = std::string(graph_.input_name(graph_.node(input))) + ".next";
+    return std::any_of(graph_.outputs().begin(), graph_.outputs().end(),
+                       [&](const GraphOutput& output) { return output.name == next; });
   }
 
   /// Inputs that are as long as the first one along axis 0 are cut there by all axes of the mesh, and all else follows.
-  Result<PlanChoice> data_parallel() const {
-    std::map<std::string, Placement, std::less<>> asked;
-    const std::vector<NodeId>& inputs = graph_.inputs();
+  Result<PlanChoice> data_parallel() {
+    std::vector<NodeId> inputs = graph_.inputs();
+    std::erase_if(inputs, [this](NodeId id) { return is_state(id); });
     if (inputs.empty()) return bad_input("the model has no inputs");
     const auto samples = [&](NodeId id) -> std::int64_t {
       const TensorType& type = graph_.type(graph_.node(id).output());
       return type.rank() == 0 ? 0 : constant_sizes(*type.shape)->front();
     };
+    std::map<std::string, Placement, std::less<>> asked;
     for (const NodeId id : inputs)
       if (samples(id) == samples(inputs.front()))
         asked[std::string(graph_.input_name(graph_.node(id)))] =
             Placement(mesh_.rank(), {Sharing::parted, 0});
-    return spread(graph_, mesh_, asked);
+    return spread(graph_, mesh_, asked, strategies_);
   }
 
-  /// The choice that a plan is, with the best placements of outputs.
-  choice::Outcome priced_plan(const PlanChoice& plan) const {
-    const Placement replicated_everywhere(mesh_.rank());
-    return chosen_among([&](std::size_t node, std::size_t way) {
-      if (node >= ids_.size()) return true;
-      const NodePlacements& own = candidates_[node].ways[way];
-      if (graph_.node(ids_[node]).kind == NodeKind::operation) {
-        const auto planned = plan.nodes.find(ids_[node]);
-        return planned != plan.nodes.end()
-                   ? own.reads == planned->second.reads && own.gives == planned->second.gives
-                   : std::all_of(own.gives.begin(), own.gives.end(), [&](const Placement& each) {
-                       return each == replicated_everywhere;
-                     });
-      }
-      const auto planned = plan.sources.find(graph_.node(ids_[node]).output());
-      return own.gives[0] ==
-             (planned == plan.sources.end() ? replicated_everywhere : planned->second);
+  /// Plans in a fixed order: everything on every device, data parallelism, those by hand.
+  Result<std::vector<KnownPlan>> known_plans() {
+    std::vector<KnownPlan> known;
+    known.push_back({"everything on every device", choice_of({mesh_, {}, {}, {}})});
+    if (choice::is_stopped(request_.stop)) return known;
+    const auto data = data_parallel();
+    known.push_back({"data parallelism", data ? choice_of(*data) : std::nullopt});
+    for (const PlanByHand& by_hand : request_.by_hand) {
+      LEMMA_ASSIGN_OR_RETURN(const PlanChoice plan,
+                             spread(graph_, mesh_, by_hand.placements, strategies_));
+      known.push_back({by_hand.name, completed(plan)});
+    }
+    return known;
+  }
+
+  /// Whether a node of the problem is placed so in the plan. What a plan does not name is replicated.
+  bool is_in(const PlanChoice& plan, std::size_t node, const NodePlacements& way) const {
+    if (graph_.node(ids_[node]).kind == NodeKind::operation) {
+      if (const auto planned = plan.nodes.find(ids_[node]); planned != plan.nodes.end())
+        return way.reads == planned->second.reads && way.gives == planned->second.gives;
+    } else if (const auto planned = plan.sources.find(graph_.node(ids_[node]).output());
+               planned != plan.sources.end()) {
+      return way.gives[0] == planned->second;
+    }
+    return std::all_of(way.gives.begin(), way.gives.end(), [&](const Placement& each) {
+      return each == Placement(mesh_.rank());
     });
   }
 
-  void compare(Planned& planned) const {
-    const auto seconds = [](const choice::Outcome& outcome) {
-      return outcome.is_found() && outcome.seconds < infinity ? std::optional(outcome.seconds)
-                                                              : std::nullopt;
-    };
-    const choice::Outcome replicated = priced_plan({mesh_, {}, {}, {}});
-    planned.others.push_back({"everything on every device", seconds(replicated)});
-    const auto plan = data_parallel();
-    const choice::Outcome data = plan ? priced_plan(*plan) : choice::Outcome{};
-    planned.others.push_back({"data parallelism", seconds(data)});
-    const choice::Outcome& start = seconds(data) ? data : replicated;
-    planned.others.push_back({"Metropolis, from data parallelism", std::nullopt});
-    if (seconds(start))
-      planned.others.back().seconds = choice::metropolis(problem_, start.choice).seconds;
+  /// The choice that a plan is, with the best placements of outputs; nothing: it has a way that is none of the candidates, or is
+  /// not allowed.
+  std::optional<choice::Choice> choice_of(const PlanChoice& plan) const {
+    choice::Choice result(problem_.nodes.size(), 0);
+    for (std::size_t node = 0; node < ids_.size(); ++node) {
+      const std::vector<NodePlacements>& ways = candidates_[node].ways;
+      const auto way = std::find_if(ways.begin(), ways.end(), [&](const NodePlacements& each) {
+        return is_in(plan, node, each);
+      });
+      if (way == ways.end()) return std::nullopt;
+      result[node] = static_cast<choice::StrategyNumber>(way - ways.begin());
+    }
+    for (const choice::Edge& edge : problem_.edges) {
+      if (edge.to < ids_.size()) continue;
+      if (const auto state = state_of_output_.find(edge.to); state != state_of_output_.end()) {
+        result[edge.to] = result[state->second];
+        continue;
+      }
+      const std::size_t count = candidates_[edge.to].ways.size();
+      const auto row = edge.seconds.begin() + static_cast<std::ptrdiff_t>(result[edge.from] * count);
+      result[edge.to] = static_cast<choice::StrategyNumber>(
+          std::min_element(row, row + static_cast<std::ptrdiff_t>(count)) - row);
+    }
+    if (!choice::is_allowed(problem_, result)) return std::nullopt;
+    if (!(choice::seconds_of(problem_, result) < infinity)) return std::nullopt;
+    return result;
+  }
+
+  /// With the inputs and weights of a plan: what a quick search finds for the operators, which is no worse than what spreads.
+  std::optional<choice::Choice> completed(const PlanChoice& plan) const {
+    choice::Problem problem = problem_;
+    for (std::size_t node = 0; node < ids_.size(); ++node) {
+      if (graph_.node(ids_[node]).kind == NodeKind::operation) continue;
+      for (std::size_t way = 0; way < candidates_[node].ways.size(); ++way)
+        if (!is_in(plan, node, candidates_[node].ways[way]))
+          problem.nodes[node].strategies[way].seconds = infinity;
+    }
+    choice::ChooseOptions quick;
+    quick.most_layer_states = quick.most_states = 0;
+    quick.price_rounds = quick.improve_rounds = 5;
+    quick.stop = request_.stop;
+    if (const auto spread = choice_of(plan)) quick.seeds.push_back(*spread);
+    const choice::Outcome outcome = choice::choose(problem, quick);
+    if (!outcome.is_found() || !(outcome.seconds < infinity)) return std::nullopt;
+    return outcome.choice;
+  }
+
+  static double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  choice::Outcome chosen(const std::vector<KnownPlan>& known) const {
+    choice::ChooseOptions options;
+    for (const KnownPlan& plan : known)
+      if (plan.choice) options.seeds.push_back(*plan.choice);
+    options.stop = request_.stop;
+    return choice::choose(problem_, options);
+  }
+
+  void compare(const std::vector<KnownPlan>& known, Planned& planned) const {
+    const choice::Choice* start = nullptr;
+    for (const KnownPlan& plan : known) {
+      planned.others.push_back({plan.name, std::nullopt, std::nullopt});
+      if (!plan.choice) continue;
+      planned.others.back().seconds = choice::seconds_of(problem_, *plan.choice);
+      if (&plan - known.data() < 2) start = &*plan.choice;
+    }
+    if (!request_.compares) return;
+    planned.others.push_back({"Metropolis, from data parallelism", std::nullopt, std::nullopt});
+    if (start == nullptr) return;
+    const auto begin = std::chrono::steady_clock::now();
+    planned.others.back().seconds =
+        choice::metropolis(problem_, *start, {.proposals = request_.proposals}).seconds;
+    planned.others.back().searching = seconds_since(begin);
   }
 
   const Graph& graph_;
@@ -369,6 +474,7 @@ class Planner {
   std::vector<Candidates> candidates_;       // by node of the problem
   std::vector<NodeId> ids_;                  // the same, outputs left out
   std::map<std::string, choice::NodeNumber> outputs_;
+  std::map<choice::NodeNumber, choice::NodeNumber> state_of_output_;  // the input that it replaces
   std::map<choice::Tensor, choice::Reshardings> reshardings_;
   choice::Moment moment_ = 0, end_ = 0;
   std::vector<choice::Moment> last_uses_;  // by node of the graph

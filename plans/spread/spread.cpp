@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "ir/data_type.h"
-#include "plans/partition/strategies.h"
 
 namespace lemma::plans {
 
@@ -33,9 +32,10 @@ bool fits_pattern(std::string_view pattern, std::string_view name) {
 struct Price {
   double moved = 0;     // bytes that a device sends before the node
   double computed = 0;  // elements that a device reads and makes
+  double partial = 0;   // elements of results that are still to be added up
 
   friend bool operator<(const Price& a, const Price& b) {
-    return std::tie(a.moved, a.computed) < std::tie(b.moved, b.computed);
+    return std::tie(a.moved, a.computed, a.partial) < std::tie(b.moved, b.computed, b.partial);
   }
 };
 
@@ -55,8 +55,8 @@ double moved_bytes(const Share& from, const Share& to, double bytes, double devi
 class Spread {
  public:
   Spread(const Graph& graph, const Mesh& mesh,
-         const std::map<std::string, Placement, std::less<>>& placements)
-      : graph_(graph), mesh_(mesh), asked_(placements), strategies_(graph) {
+         const std::map<std::string, Placement, std::less<>>& placements, Strategies& strategies)
+      : graph_(graph), mesh_(mesh), asked_(placements), strategies_(strategies) {
     choice_.mesh = mesh;
     placed_.resize(graph.value_count());
   }
@@ -150,6 +150,7 @@ class Spread {
       const auto elements = elements_on_device(graph_.type(node.output(i)), way.gives[i]);
       if (!elements) return std::nullopt;
       price.computed += *elements;
+      if (way.gives[i][axis].sharing == Sharing::partial) price.partial += *elements;
     }
     if (price.moved == impossible) return std::nullopt;
     return price;
@@ -183,7 +184,7 @@ class Spread {
   const Graph& graph_;
   const Mesh& mesh_;
   const std::map<std::string, Placement, std::less<>>& asked_;
-  Strategies strategies_;
+  Strategies& strategies_;
   std::vector<Placement> placed_;  // by value
   std::map<std::string, Placement> inputs_;
   std::set<std::string> used_;
@@ -194,7 +195,14 @@ class Spread {
 
 Result<PlanChoice> spread(const Graph& graph, const Mesh& mesh,
                           const std::map<std::string, Placement, std::less<>>& placements) {
-  return Spread(graph, mesh, placements)();
+  Strategies strategies(graph);
+  return spread(graph, mesh, placements, strategies);
+}
+
+Result<PlanChoice> spread(const Graph& graph, const Mesh& mesh,
+                          const std::map<std::string, Placement, std::less<>>& placements,
+                          Strategies& strategies) {
+  return Spread(graph, mesh, placements, strategies)();
 }
 
 }  // namespace lemma::plans

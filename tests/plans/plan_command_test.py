@@ -5,9 +5,11 @@ are made are proved, read back and run."""
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -212,11 +214,61 @@ class Run(Case):
         model, = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])
         said = self.plan("make", model, "--cluster", "local-2", "--other-plans", "-o", self.folder / "plan.json")
         self.assertEqual(said.returncode, 0, said.stderr)
-        rows = re.findall(r"^(this one|everything on every device|data parallelism|Metropolis, from data parallelism) .* ([\d.]+)$",
+        rows = re.findall(r"^(this one|everything on every device|data parallelism|Metropolis, from data parallelism) .* ([\d.]+)(?: +[\d.]+ \w+)?$",
                           said.stdout, re.MULTILINE)
         self.assertEqual(len(rows), 4, said.stdout)
         self.assertGreaterEqual(min(float(ratio) for _, ratio in rows), 1.0)
         self.assertLessEqual(float(rows[3][1]), float(rows[2][1]))
+
+    def test_a_plan_by_hand_stands_beside_it(self):
+        model, = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])
+        file = self.folder / "plan.json"
+        said = self.plan("make", model, "--cluster", "local-2", "--beside", "cut samples=x:0", "--beside", "cut weights=w1*:1 w2*:0",
+                         "-o", file)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        ratios = dict(re.findall(r"^(cut samples|cut weights|data parallelism) .* ([\d.]+)$", said.stdout, re.MULTILINE))
+        self.assertEqual(ratios["cut samples"], ratios["data parallelism"])
+        self.assertGreaterEqual(float(ratios["cut weights"]), 1.0)
+        self.assertNotIn("Metropolis", said.stdout)
+        for text, message in [("x:0", "it is NAME=TENSOR:0"), ("one=x", "--beside"), ("one=nothing:0", "no input, weight or output")]:
+            done = self.plan("make", model, "--cluster", "local-2", "--beside", text, "-o", file)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertIn(message, done.stderr)
+        done = self.plan("make", model, "--cluster", "local-2", "--own-operators", "--time-limit", "3", "-o", file)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+
+    def test_a_search_that_is_ended_writes_a_plan_that_is_proved(self):
+        model, = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])
+        file = self.folder / "plan.json"
+        done = self.plan("make", model, "--cluster", "local-2", "--time-limit", "0.001", "-o", file)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("the plan is proved to be the model", done.stdout)
+        self.assertEqual(self.verify(model, file).returncode, 0)
+
+    def test_an_interrupted_search_writes_a_plan_that_is_proved(self):
+        model, = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])
+        file = self.folder / "plan.json"
+        process = subprocess.Popen([LEMMA, "plan", "make", model, "--cluster", "local-4", "-o", file], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        # It may be over before, or not have begun: a signal is repeated until there is the one or the other.
+        while process.poll() is None and not self.catches(process.pid, signal.SIGINT):
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate()
+        self.assertIn(process.returncode, (0, 3), errors)
+        self.assertEqual("interrupted; the best plan so far is written" in errors, process.returncode == 3)
+        self.assertIn("the plan is proved to be the model", said)
+        self.assertEqual(self.verify(model, file).returncode, 0)
+
+    @staticmethod
+    def catches(process, number):
+        """Whether a process has a handler of its own for a signal."""
+        try:
+            status = Path(f"/proc/{process}/status").read_text()
+        except OSError:
+            return False
+        caught = re.search(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)
+        return caught is not None and int(caught.group(1), 16) >> (number - 1) & 1 == 1
 
     def test_changed_plans_are_checked(self):
         single = self.write(parallel.single_block(parallel.Sizes(batch=4)), [])[0]

@@ -108,15 +108,8 @@ TrainingStep step_of(const Graph& model, const TrainingOptions& options) {
   return std::move(*step);
 }
 
-class Losses : public testing::TestWithParam<const char*> {};
-
-TEST_P(Losses, HaveTheGradientsOfTheirDifferences) {
-  TrainingOptions options;
-  options.loss = GetParam();
-  options.optimizer = Optimizer::none;
-  options.loss_scale = 128;
-  const TrainingStep step = step_of(perceptron(), options);
-  EXPECT_EQ(step.parameters.size(), 4U);
+/// Compares gradients with differences of the loss.
+void expect_gradients(const TrainingStep& step) {
   std::vector<NamedTensor> inputs = inputs_of(step.graph);
   const auto values = run(step.graph, inputs);
   for (NamedTensor& input : inputs) {
@@ -135,7 +128,52 @@ TEST_P(Losses, HaveTheGradientsOfTheirDifferences) {
     input.value = original;
   }
 }
+
+class Losses : public testing::TestWithParam<const char*> {};
+
+TEST_P(Losses, HaveTheGradientsOfTheirDifferences) {
+  TrainingOptions options;
+  options.loss = GetParam();
+  options.optimizer = Optimizer::none;
+  options.loss_scale = 128;
+  const TrainingStep step = step_of(perceptron(), options);
+  EXPECT_EQ(step.parameters.size(), 4U);
+  expect_gradients(step);
+}
 INSTANTIATE_TEST_SUITE_P(Training, Losses, testing::Values("cross-entropy", "mse"));
+
+/// Of 9, 28 and 70 parts of different widths, which are joined and cut again.
+TEST(TrainingStep, JoinsAndCutsMorePartsThanGradientsAreSpelledFor) {
+  for (const std::int64_t count : {9, 28, 70}) {
+    Graph graph;
+    const ValueId x = *graph.add_input("x", {DataType::f32, Shape{2, 1}});
+    std::vector<ValueId> parts;
+    Shape widths;
+    for (std::int64_t part = 0; part < count; ++part) {
+      widths.emplace_back(1 + part % 2);
+      const Tensor values = interpreter::random_tensor(
+          DataType::f32, {1, 1 + part % 2}, 5, interpreter::stream_of(fmt::format("w{}", part)));
+      const ValueId weight = graph.add_constant(values.constant());
+      graph.suggest_name(weight, fmt::format("w{}", part));
+      parts.push_back(*graph.add("Tanh", {*graph.add("MatMul", {x, weight})}));
+    }
+    const ValueId whole = *graph.add("Concat", parts, {{"axis", 1}});
+    const NodeId cut = *graph.add_operation(operator_named("Split"), {whole},
+                                            {{"axis", 1}, {"split", widths}}, parts.size());
+    // In the other order, each with another factor, so that a part that is taken for another one is seen.
+    for (std::int64_t part = 0; part < count; ++part)
+      parts[static_cast<std::size_t>(count - 1 - part)] = *graph.add(
+          "Mul", {graph.node(cut).output(static_cast<std::uint32_t>(part)),
+                  graph.add_constant(Constant::scalar_f32(1.0F + 0.1F * static_cast<float>(part)))});
+    EXPECT_TRUE(graph.add_output("y", *graph.add("Concat", parts, {{"axis", 1}})));
+    TrainingOptions options;
+    options.loss = "mse";
+    options.optimizer = Optimizer::none;
+    const TrainingStep step = step_of(graph, options);
+    EXPECT_EQ(step.parameters.size(), static_cast<std::size_t>(count));
+    expect_gradients(step);
+  }
+}
 
 class HalfPrecision : public testing::TestWithParam<DataType> {};
 

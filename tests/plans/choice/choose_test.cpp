@@ -102,6 +102,31 @@ TEST(Choose, BoundsHoldWhereTheSearchIsCutOff) {
   EXPECT_GT(cut_off, 30);
 }
 
+/// Nothing but the seeds is looked at where the search is stopped at once and no elimination is exact.
+TEST(Choose, IsNoWorseThanItsSeedsHoweverEarlyItIsStopped) {
+  ChooseOptions options;
+  options.most_points = 0;
+  options.most_entries = 4;
+  int stopped = 0, of_seed = 0;
+  for (const Problem& problem : small_problems(4, 300)) {
+    const Outcome best = choose(problem);
+    if (!best.is_found()) continue;
+    const Choice first(problem.nodes.size(), 0);
+    options.seeds = {first, best.choice};
+    options.stop = [] { return true; };
+    const Outcome outcome = choose(problem, options);
+    ASSERT_TRUE(outcome.is_found());
+    EXPECT_TRUE(is_allowed(problem, outcome.choice));
+    EXPECT_LE(outcome.seconds, best.seconds + 1e-9);
+    EXPECT_LE(outcome.bound, best.seconds + 1e-9);
+    stopped += outcome.was_stopped ? 1 : 0;
+    of_seed += outcome.choice == best.choice ? 1 : 0;
+    EXPECT_FALSE(outcome.was_stopped && outcome.is_optimal());
+  }
+  EXPECT_GT(stopped, 30);
+  EXPECT_GT(of_seed, 30);
+}
+
 /// Without a choice that is known, and with prices that are not good: what is found depends on the method alone.
 TEST(Choose, EachExactMethodFindsTheBestAlone) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
