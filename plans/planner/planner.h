@@ -11,6 +11,7 @@
 #include "plans/choice/choose.h"
 #include "plans/clusters/cluster.h"
 #include "plans/partition/partition.h"
+#include "plans/partition/strategies.h"
 
 namespace lemma::plans {
 
@@ -20,6 +21,8 @@ struct PlannerRequest {
   std::optional<choice::Bytes> memory_limit;
   /// Other plans are looked for as well, for comparison (Planned::others).
   bool compares = false;
+  /// Ways that are known of operators of the same graph; those that are found are added. None: they are found anew.
+  Strategies* strategies = nullptr;
   /// Is told for how many of the graph's operators the ways are found; none: nobody is.
   std::function<void(std::size_t done, std::size_t all)> on_progress = {};
 };
