@@ -24,17 +24,17 @@ OrderedJson end_of(const Cluster& cluster, End end) {
 
 OrderedJson link_of(const Cluster& cluster, const Link& link) {
   OrderedJson json = {{"ends", {end_of(cluster, link.from), end_of(cluster, link.to)}},
-               {"latency_seconds", link.latency_seconds},
-               {"bytes_per_second", link.bytes_per_second}};
+                      {"latency_seconds", link.latency_seconds},
+                      {"bytes_per_second", link.bytes_per_second}};
   if (link.is_one_way) json["one_way"] = true;
   return json;
 }
 
 OrderedJson axis_of(const Axis& axis) {
   OrderedJson json = {{"name", axis.name},
-               {"size", axis.size},
-               {"latency_seconds", axis.latency_seconds},
-               {"bytes_per_second", axis.bytes_per_second}};
+                      {"size", axis.size},
+                      {"latency_seconds", axis.latency_seconds},
+                      {"bytes_per_second", axis.bytes_per_second}};
   for (const auto& [collective, ways] : axis.collectives)
     for (const CollectiveTime& way : ways)
       json["collectives"][std::string(name(collective))].push_back(
@@ -45,7 +45,8 @@ OrderedJson axis_of(const Axis& axis) {
 }  // namespace
 
 std::string cluster_text(const Cluster& cluster) {
-  OrderedJson devices = OrderedJson::array(), links = OrderedJson::array(), meshes = OrderedJson::array();
+  OrderedJson devices = OrderedJson::array(), links = OrderedJson::array(),
+              meshes = OrderedJson::array();
   for (const Member& device : cluster.devices) {
     if (!devices.empty() && devices.back()["device"] == device.description &&
         devices.back()["memory_bytes"] == device.memory_bytes)
@@ -62,8 +63,8 @@ std::string cluster_text(const Cluster& cluster) {
     meshes.push_back({{"name", mesh.name}, {"axes", std::move(axes)}});
   }
   std::string text = fmt::format("{{\n  \"name\": {},\n  \"source\": {},\n  \"devices\": {}",
-                                 OrderedJson(cluster.name).dump(), OrderedJson(cluster.source).dump(),
-                                 lines_of(devices));
+                                 OrderedJson(cluster.name).dump(),
+                                 OrderedJson(cluster.source).dump(), lines_of(devices));
   if (!cluster.switches.empty())
     text += fmt::format(",\n  \"switches\": {}", OrderedJson(cluster.switches).dump());
   return text + fmt::format(",\n  \"links\": {},\n  \"meshes\": {}\n}}\n", lines_of(links),

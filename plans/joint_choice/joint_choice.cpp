@@ -33,8 +33,8 @@ Result<networks::Demands> demands_of_plan(const Graph& graph, const PlanChoice& 
   for (const Stage& stage : own.stages)
     for (const Exchange& exchange : stage.exchanges) {
       const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
-      LEMMA_ASSIGN_OR_RETURN(const auto demand, demand_of(exchange.op, exchange.operand_type,
-                                                          demands.sizes[axis]));
+      LEMMA_ASSIGN_OR_RETURN(const auto demand,
+                             demand_of(exchange.op, exchange.operand_type, demands.sizes[axis]));
       if (demand) demands.demands.push_back({demand->collective, axis, demand->bytes, 1});
     }
   return networks::merged(std::move(demands));
@@ -61,8 +61,7 @@ Result<NetworkPlan> NetworkPlanner::plan_on(const networks::Network& network) {
   std::optional<Result<NetworkPlan>> best;
   for (const networks::MeshSizes& sizes : meshes_of(request_.devices)) {
     Result<NetworkPlan> plan = plan_on(network, sizes);
-    const bool is_better =
-        !best || (plan && (!*best || plan->seconds() < (*best)->seconds()));
+    const bool is_better = !best || (plan && (!*best || plan->seconds() < (*best)->seconds()));
     if (is_better) best = std::move(plan);
   }
   return *std::move(best);

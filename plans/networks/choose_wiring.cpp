@@ -48,8 +48,8 @@ std::vector<double> direct_bytes(const Demands& demands) {
       for (const Node from : group)
         for (const Node to : group)
           if (from != to)
-            most = std::max(most, bytes[from * devices + to] +=
-                                  demand.times * demand.bytes / places / places);
+            most = std::max(
+                most, bytes[from * devices + to] += demand.times * demand.bytes / places / places);
   }
   const double little = most > 0 ? most / 64 : 1;
   for (double& each : bytes) each += little;
@@ -109,9 +109,8 @@ class Search {
       return;
     }
     for (std::size_t ports = 0; ports <= left; ++ports) {
-      const std::string longer =
-          found_by + fmt::format("{}{} ports for rings along axis {}", axis > 0 ? ", " : "", ports,
-                                 axis);
+      const std::string longer = found_by + fmt::format("{}{} ports for rings along axis {}",
+                                                        axis > 0 ? ", " : "", ports, axis);
       for (const auto& strides : strides_of(demands_.sizes[axis], ports)) {
         Wiring wiring = before;
         add_rings(wiring, demands_.sizes, axis, strides);
@@ -195,7 +194,8 @@ class Search {
         else
           exchange_devices(changed, random);
         const double then = seconds_on(demands_, changed, link_);
-        const double heat = first_heat * static_cast<double>(moves - move) / static_cast<double>(moves);
+        const double heat =
+            first_heat * static_cast<double>(moves - move) / static_cast<double>(moves);
         const double chance = static_cast<double>(random() >> 11U) * 0x1p-53;
         if (then > seconds && chance >= std::exp((1 - then / seconds) / heat)) continue;
         now = std::move(changed);
@@ -231,7 +231,9 @@ class Search {
   void exchange_devices(Wiring& wiring, std::mt19937_64& random) const {
     const auto one = static_cast<Node>(random() % devices());
     const auto other = static_cast<Node>(random() % devices());
-    const auto renamed = [&](Node node) { return node == one ? other : node == other ? one : node; };
+    const auto renamed = [&](Node node) {
+      return node == one ? other : node == other ? one : node;
+    };
     Wiring changed(devices(), degree());
     for (Node from = 0; from < devices(); ++from)
       for (Node to = 0; to < devices(); ++to)
@@ -255,8 +257,8 @@ std::vector<std::size_t> geometric_strides(std::size_t places, std::size_t count
     for (std::size_t stride = 1; stride < places; ++stride)
       if (std::gcd(stride, places) == 1) left.push_back(stride);
   };
-  const double ratio =
-      std::pow(static_cast<double>(places), 1 / static_cast<double>(std::max<std::size_t>(1, count)));
+  const double ratio = std::pow(static_cast<double>(places),
+                                1 / static_cast<double>(std::max<std::size_t>(1, count)));
   double wanted = 1;
   while (chosen.size() < count) {
     if (left.empty()) refill();

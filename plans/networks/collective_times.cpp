@@ -81,8 +81,8 @@ std::vector<Steps> algorithms_of(Collective collective, std::size_t places) {
   std::vector<Steps> result;
   if (collective == Collective::all_to_all) return {bruck_steps(places), server_steps(places)};
   for (int number = 0; number < clusters::algorithm_count; ++number)
-    if (const auto schedule = collectives::pattern(
-            collective, static_cast<clusters::Algorithm>(number), places))
+    if (const auto schedule =
+            collectives::pattern(collective, static_cast<clusters::Algorithm>(number), places))
       result.push_back(steps_of(*schedule));
   return result;
 }
@@ -237,8 +237,8 @@ std::vector<CollectiveTime> by_rings(Collective collective, const Routes& routes
   if (collective != Collective::all_reduce && collective != Collective::all_gather &&
       collective != Collective::reduce_scatter)
     return ways;
-  const auto steps =
-      static_cast<double>((groups.front().size() - 1) * (collective == Collective::all_reduce ? 2 : 1));
+  const auto steps = static_cast<double>((groups.front().size() - 1) *
+                                         (collective == Collective::all_reduce ? 2 : 1));
   for (const Rings& rings : chosen_rings(routes, groups))
     ways.push_back(time_of(steps * rings.latency_seconds, steps * rings.seconds_per_byte));
   return ways;

@@ -20,8 +20,7 @@ class Enumeration {
   /// Links from `from` to `to` and the devices behind it, as many as are left.
   bool place(Node from, Node to, std::size_t left) {
     if (from == wiring_.devices()) return look_(wiring_);
-    if (to == wiring_.devices())
-      return left > 0 || place(from + 1, 0, wiring_.degree());
+    if (to == wiring_.devices()) return left > 0 || place(from + 1, 0, wiring_.degree());
     if (to == from) return place(from, to + 1, left);
     for (std::size_t links = 0; links <= std::min(left, free_[to]); ++links) {
       wiring_.add(from, to, links);

@@ -70,9 +70,7 @@ Network network_of(const Wiring& wiring, const LinkSpeed& link, std::string name
     for (Node to = 0; to < wiring.devices(); ++to)
       if (const std::size_t links = wiring.links(from, to); links > 0)
         network.links.push_back(
-            {from,
-             to,
-             {link.latency_seconds, link.bytes_per_second * static_cast<double>(links)}});
+            {from, to, {link.latency_seconds, link.bytes_per_second * static_cast<double>(links)}});
   return network;
 }
 

@@ -45,7 +45,8 @@ class Wiring {
   /// How many links lead from one device to another one.
   std::size_t links(Node from, Node to) const { return counts_[from * devices_ + to]; }
   void add(Node from, Node to, std::size_t links = 1) {
-    counts_[from * devices_ + to] = static_cast<std::uint16_t>(counts_[from * devices_ + to] + links);
+    counts_[from * devices_ + to] =
+        static_cast<std::uint16_t>(counts_[from * devices_ + to] + links);
   }
   void remove(Node from, Node to) { --counts_[from * devices_ + to]; }
   /// Ports in use.

@@ -46,8 +46,8 @@ std::string arc(const Network& network, const Link& link, double least) {
   return fmt::format(
       "<path d=\"M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}\" stroke-width=\"{:.1f}\" "
       "marker-end=\"url(#arrow)\"><title>{} to {}: {:.4g} GB/s</title></path>\n",
-      from.x, from.y, (from.x + to.x) / 2 - dy * bend, (from.y + to.y) / 2 + dx * bend, end.x, end.y,
-      1.2 * link.speed.bytes_per_second / least, link.from, link.to,
+      from.x, from.y, (from.x + to.x) / 2 - dy * bend, (from.y + to.y) / 2 + dx * bend, end.x,
+      end.y, 1.2 * link.speed.bytes_per_second / least, link.from, link.to,
       link.speed.bytes_per_second / 1e9);
 }
 
@@ -62,14 +62,18 @@ std::string picture_svg(const Network& network) {
   for (Node node = 0; node < network.nodes(); ++node) {
     const Point at = place_of(network, node);
     body += fmt::format(
-        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.0f}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.0f}\"/><text x=\"{:.1f}\" "
+        "y=\"{:.1f}\">{}</text>\n",
         at.x, at.y, node_radius, at.x, at.y + 4,
         node < network.devices ? fmt::format("{}", node) : std::string("switch"));
   }
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 660\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<style>path{{fill:none;stroke:#4a6fa5}} circle{{fill:#f4f4f4;stroke:#333}} "
-      "text{{text-anchor:middle}}</style>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 660\" "
+      "font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<style>path{{fill:none;stroke:#4a6fa5}} "
+      "circle{{fill:#f4f4f4;stroke:#333}} "
+      "text{{text-anchor:middle}}</style>\n<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" "
+      "refX=\"8\" "
       "refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" markerUnits=\"userSpaceOnUse\" "
       "orient=\"auto\"><path d=\"M0 0L8 4L0 8\"/></marker></defs>\n{}<text x=\"{:.0f}\" "
       "y=\"650\">{}</text>\n</svg>\n",

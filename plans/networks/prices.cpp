@@ -28,8 +28,8 @@ PriceTier Prices::at(double bytes_per_second) const {
   });
   if (above == tiers.end()) --above;
   const PriceTier &low = *(above - 1), &high = *above;
-  const double part = (bytes_per_second - low.bytes_per_second) /
-                      (high.bytes_per_second - low.bytes_per_second);
+  const double part =
+      (bytes_per_second - low.bytes_per_second) / (high.bytes_per_second - low.bytes_per_second);
   const auto between = [&](double a, double b) { return a + part * (b - a); };
   return {bytes_per_second, between(low.adapter, high.adapter),
           between(low.transceiver, high.transceiver), between(low.switch_port, high.switch_port)};
@@ -59,8 +59,9 @@ Result<Prices> load_prices(const std::filesystem::path& file) {
         prices.tiers.empty() || tier.bytes_per_second > prices.tiers.back().bytes_per_second;
     if (!ascends || tier.bytes_per_second == 0 || tier.adapter == 0 || tier.transceiver == 0 ||
         tier.switch_port == 0)
-      return wrong("in each of 'tiers' bytes_per_second (ascending), adapter, transceiver and "
-                   "switch_port above 0");
+      return wrong(
+          "in each of 'tiers' bytes_per_second (ascending), adapter, transceiver and "
+          "switch_port above 0");
     prices.tiers.push_back(tier);
   }
   return prices;

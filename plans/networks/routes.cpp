@@ -18,9 +18,8 @@ std::vector<std::vector<std::uint32_t>> leaving(const Network& network) {
 }
 
 /// Links from each node to one device.
-std::vector<std::size_t> distances_to(
-    Node device, const Network& network,
-    const std::vector<std::vector<std::uint32_t>>& entering) {
+std::vector<std::size_t> distances_to(Node device, const Network& network,
+                                      const std::vector<std::vector<std::uint32_t>>& entering) {
   std::vector<std::size_t> distances(network.nodes(), far);
   std::vector<Node> waiting = {device};
   distances[device] = 0;
@@ -91,13 +90,13 @@ Routes::Routes(const Network& network)
       latencies_(devices_ * devices_, 0),
       hops_(devices_ * devices_, 0),
       starts_(devices_ * devices_ + 1, 0) {
-  for (const Link& link : network.links) seconds_per_byte_.push_back(1 / link.speed.bytes_per_second);
+  for (const Link& link : network.links)
+    seconds_per_byte_.push_back(1 / link.speed.bytes_per_second);
   std::vector<std::vector<std::uint32_t>> entering(network.nodes());
   for (std::uint32_t link = 0; link < network.links.size(); ++link)
     entering[network.links[link].to].push_back(link);
   std::vector<std::vector<std::size_t>> distances;
-  for (Node to = 0; to < devices_; ++to)
-    distances.push_back(distances_to(to, network, entering));
+  for (Node to = 0; to < devices_; ++to) distances.push_back(distances_to(to, network, entering));
   const std::vector<std::vector<std::uint32_t>> out = leaving(network);
   Spreading spread(network, out);
   for (Node from = 0; from < devices_; ++from)

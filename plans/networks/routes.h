@@ -34,9 +34,9 @@ class Routes {
 
  private:
   std::size_t devices_;
-  std::vector<double> latencies_;        // by from, then by to
-  std::vector<std::size_t> hops_;        // the same
-  std::vector<std::size_t> starts_;      // the same: where the flows are
+  std::vector<double> latencies_;    // by from, then by to
+  std::vector<std::size_t> hops_;    // the same
+  std::vector<std::size_t> starts_;  // the same: where the flows are
   std::vector<Flow> flows_;
   std::vector<double> seconds_per_byte_;  // by link
 };

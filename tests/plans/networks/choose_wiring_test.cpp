@@ -71,8 +71,8 @@ TEST(ChooseWiring, FourPortsOfAnAllReduceAreFourRings) {
 }
 
 TEST(ChooseWiring, EqualSeedsGiveEqualWirings) {
-  const Demands demands = demands_of(
-      {4, 4}, {{Collective::all_to_all, 0, 1e6}, {Collective::all_reduce, 1, 1e6}});
+  const Demands demands =
+      demands_of({4, 4}, {{Collective::all_to_all, 0, 1e6}, {Collective::all_reduce, 1, 1e6}});
   const ChosenWiring one = choose_wiring(demands, 3, link, {5, 300});
   const ChosenWiring other = choose_wiring(demands, 3, link, {5, 300});
   EXPECT_EQ(one.wiring, other.wiring);

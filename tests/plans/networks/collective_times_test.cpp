@@ -111,10 +111,11 @@ TEST(Mesh, SaysWhatCollectivesTake) {
               1e9 * 1.5 / 2e9 + 6e-6, 1e-9);
   const Demands demands{{4, 4}, {{Collective::all_reduce, 1, 1e9, 2}}};
   EXPECT_EQ(seconds_on(demands, network), seconds_of(demands, mesh));
-  EXPECT_EQ(merged({{4, 4}, {{Collective::all_reduce, 1, 1e9, 2}, {Collective::all_reduce, 1, 1e9, 1}}})
-                .demands.front()
-                .times,
-            3);
+  EXPECT_EQ(
+      merged({{4, 4}, {{Collective::all_reduce, 1, 1e9, 2}, {Collective::all_reduce, 1, 1e9, 1}}})
+          .demands.front()
+          .times,
+      3);
 }
 
 }  // namespace

@@ -91,7 +91,9 @@ TEST(Routes, WiderLinksCarryMore) {
 
 TEST(Matching, IsTheHeaviestOfAll) {
   std::uint64_t state = 7;
-  const auto next = [&] { return (state = state * 6364136223846793005U + 1442695040888963407U) >> 40U; };
+  const auto next = [&] {
+    return (state = state * 6364136223846793005U + 1442695040888963407U) >> 40U;
+  };
   for (int round = 0; round < 50; ++round) {
     const std::size_t size = 2 + next() % 5;
     std::vector<double> weights(size * size);
@@ -120,7 +122,8 @@ TEST(Picture, HasAllDevicesAndLinks) {
   const std::string picture = picture_svg(network_of(ring(5, 1), link, "a < b"));
   std::size_t circles = 0, paths = 0;
   for (std::size_t at = 0; (at = picture.find("<circle", at)) != std::string::npos; ++at) ++circles;
-  for (std::size_t at = 0; (at = picture.find("marker-end=", at)) != std::string::npos; ++at) ++paths;
+  for (std::size_t at = 0; (at = picture.find("marker-end=", at)) != std::string::npos; ++at)
+    ++paths;
   EXPECT_EQ(circles, 5U);
   EXPECT_EQ(paths, 5U);
   EXPECT_NE(picture.find("a &lt; b"), std::string::npos);
