@@ -147,6 +147,7 @@ void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   add_plan_replay(*command, exit_code);
   add_plan_report(*command, exit_code);
   add_plan_simulate(*command, exit_code);
+  add_plan_topology(*command, exit_code);
 }
 
 }  // namespace lemma

@@ -85,4 +85,7 @@ void add_plan_run(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan simulate`: when the devices of a plan compute and communicate.
 void add_plan_simulate(CLI::App& plan_command, ExitCode& exit_code);
 
+/// `lemma plan topology`: a network and a plan, chosen together.
+void add_plan_topology(CLI::App& plan_command, ExitCode& exit_code);
+
 }  // namespace lemma

@@ -72,6 +72,8 @@ function(lemma_install_package)
        "${PROJECT_BINARY_DIR}/share/lemma/devices" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/targets/clusters"
        "${PROJECT_BINARY_DIR}/share/lemma/clusters" SYMBOLIC)
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/targets/network_prices.json"
+       "${PROJECT_BINARY_DIR}/share/lemma/network_prices.json" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/costmodel/profiles"
        "${PROJECT_BINARY_DIR}/share/lemma/profiles" SYMBOLIC)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/profiler/onnxruntime_worker.py"

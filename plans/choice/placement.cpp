@@ -104,9 +104,7 @@ Bytes memory_on_device(const Tensor& tensor, const Placement& placement, const M
 
 CollectivePrice best_prices(const clusters::Mesh& mesh) {
   return [axes = mesh.axes](clusters::Collective collective, double bytes, std::size_t axis) {
-    return clusters::best_algorithm(collective, bytes, axes[axis].size,
-                                    clusters::wire_of(axes[axis]))
-        .seconds;
+    return clusters::seconds_along(axes[axis], collective, bytes);
   };
 }
 

@@ -55,7 +55,7 @@ Bytes memory_on_device(const Tensor& tensor, const Placement& placement, const M
 /// Seconds of a collective along an axis of the mesh. The bytes are those of the tensor that a group of devices along the axis
 /// has together (collectives.h).
 using CollectivePrice = std::function<double(clusters::Collective, double bytes, std::size_t axis)>;
-/// By the best algorithm, with the latency and bandwidth of the axis.
+/// What the cluster says of the axis, or the best algorithm with its latency and bandwidth (clusters::seconds_along).
 CollectivePrice best_prices(const clusters::Mesh& mesh);
 /// Alpa's formulas, with its alpha and beta for each axis.
 CollectivePrice alpa_prices(const MeshSizes& mesh, std::vector<double> alpha,

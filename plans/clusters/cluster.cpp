@@ -81,6 +81,13 @@ Result<std::string> name_at(const Field& field) {
   return field.json->get<std::string>();
 }
 
+/// What is missing is false.
+Result<bool> truth_or_false(const Field& field) {
+  if (field.json == nullptr) return false;
+  if (!field.json->is_boolean()) return wrong(field, "true or false");
+  return field.json->get<bool>();
+}
+
 /// Reads one file: what a host has, and how often.
 class Reader {
  public:
@@ -118,7 +125,7 @@ class Reader {
   Cluster cluster_;
   std::size_t devices_of_host_ = 0;
   std::vector<std::string> switches_of_host_, network_;
-  std::set<std::pair<End, End>> linked_;
+  std::set<std::pair<End, End>> linked_;  // by direction
 };
 
 Result<void> Reader::read_hosts() {
@@ -226,15 +233,18 @@ Result<std::vector<End>> Reader::ends_of(const Field& field, std::size_t host) c
 
 Result<void> Reader::add_link(const Field& field, Link link) {
   if (link.from == link.to) return wrong(field, "a pair of two ends");
-  if (!linked_.insert(std::minmax(link.from, link.to)).second)
-    return wrong(field, "a pair that no other link has (add their bandwidths)");
+  const bool is_new = linked_.emplace(link.from, link.to).second &&
+                      (link.is_one_way || linked_.emplace(link.to, link.from).second);
+  if (!is_new) return wrong(field, "a pair that no other link has (add their bandwidths)");
   cluster_.links.push_back(link);
   return {};
 }
 
 Result<void> Reader::read_link(const Field& field) {
-  LEMMA_RETURN_IF_ERROR(check_object(field, {"ends", "latency_seconds", "bytes_per_second"}));
+  LEMMA_RETURN_IF_ERROR(
+      check_object(field, {"ends", "latency_seconds", "bytes_per_second", "one_way"}));
   Link link;
+  LEMMA_ASSIGN_OR_RETURN(link.is_one_way, truth_or_false(member(field, "one_way")));
   LEMMA_ASSIGN_OR_RETURN(link.latency_seconds, number_above_zero(member(field, "latency_seconds")));
   LEMMA_ASSIGN_OR_RETURN(link.bytes_per_second,
                          number_above_zero(member(field, "bytes_per_second")));
@@ -269,28 +279,73 @@ Result<void> Reader::read_links() {
   return {};
 }
 
+/// Which ends links lead to from device 0; backwards: which ends they lead from to it.
+std::vector<bool> reached(const Cluster& cluster, bool backwards) {
+  std::vector<std::vector<End>> next(cluster.devices.size() + cluster.switches.size());
+  for (const Link& link : cluster.links) {
+    if (!link.is_one_way || !backwards) next[link.from].push_back(link.to);
+    if (!link.is_one_way || backwards) next[link.to].push_back(link.from);
+  }
+  std::vector<bool> is_reached(next.size(), false);
+  std::vector<End> waiting = {0};
+  is_reached[0] = true;
+  while (!waiting.empty()) {
+    const End end = waiting.back();
+    waiting.pop_back();
+    for (const End other : next[end]) {
+      if (is_reached[other]) continue;
+      is_reached[other] = true;
+      waiting.push_back(other);
+    }
+  }
+  return is_reached;
+}
+
 Result<void> Reader::check_connected() const {
-  std::vector<End> root(cluster_.devices.size() + cluster_.switches.size());
-  std::iota(root.begin(), root.end(), 0U);
-  const auto find_root = [&](End end) {
-    while (root[end] != end) end = root[end] = root[root[end]];
-    return end;
-  };
-  for (const Link& link : cluster_.links) root[find_root(link.from)] = find_root(link.to);
-  for (End end = 0; end < root.size(); ++end) {
-    if (find_root(end) == find_root(0)) continue;
-    const bool is_device = end < cluster_.devices.size();
-    return bad_input(fmt::format(
-        "links: no path leads from device 0 to {}; links that connect all of them are needed",
-        is_device ? fmt::format("device {}", end)
-                  : fmt::format("'{}'", cluster_.switches[end - cluster_.devices.size()])));
+  for (const bool backwards : {false, true}) {
+    const std::vector<bool> is_reached = reached(cluster_, backwards);
+    const auto lost = std::find(is_reached.begin(), is_reached.end(), false);
+    if (lost == is_reached.end()) continue;
+    const auto end = static_cast<std::size_t>(lost - is_reached.begin());
+    const std::string name =
+        end < cluster_.devices.size()
+            ? fmt::format("device {}", end)
+            : fmt::format("'{}'", cluster_.switches[end - cluster_.devices.size()]);
+    return bad_input(
+        fmt::format("links: no path leads from {} to {}; links that connect all of them are needed",
+                    backwards ? name : "device 0", backwards ? "device 0" : name));
   }
   return {};
 }
 
+/// By the name of a collective, what it takes in each way.
+Result<std::map<Collective, std::vector<CollectiveTime>>> read_collectives(const Field& field) {
+  std::map<Collective, std::vector<CollectiveTime>> result;
+  if (field.json == nullptr) return result;
+  if (!field.json->is_object()) return wrong(field, "an object with the names of collectives");
+  for (const auto& [text, ways] : field.json->items()) {
+    const Field entry = member(field, text);
+    const auto collective = collective_with_name(text);
+    if (!collective) return wrong(entry, "the name of a collective, such as all-reduce,");
+    LEMMA_ASSIGN_OR_RETURN(const std::size_t size, list_size(entry, "a list of times"));
+    if (size == 0) return wrong(entry, "a list of at least 1 time");
+    for (std::size_t place = 0; place < size; ++place) {
+      const Field way = element(entry, place);
+      LEMMA_RETURN_IF_ERROR(check_object(way, {"latency_seconds", "bytes_per_second"}));
+      CollectiveTime time;
+      LEMMA_ASSIGN_OR_RETURN(time.latency_seconds,
+                             number_above_zero(member(way, "latency_seconds")));
+      LEMMA_ASSIGN_OR_RETURN(time.bytes_per_second,
+                             number_above_zero(member(way, "bytes_per_second")));
+      result[*collective].push_back(time);
+    }
+  }
+  return result;
+}
+
 Result<Axis> Reader::read_axis(const Field& field) const {
   LEMMA_RETURN_IF_ERROR(
-      check_object(field, {"name", "size", "latency_seconds", "bytes_per_second"}));
+      check_object(field, {"name", "size", "latency_seconds", "bytes_per_second", "collectives"}));
   Axis axis;
   LEMMA_ASSIGN_OR_RETURN(axis.name, name_at(member(field, "name")));
   const Field size = member(field, "size");
@@ -304,6 +359,7 @@ Result<Axis> Reader::read_axis(const Field& field) const {
   LEMMA_ASSIGN_OR_RETURN(axis.latency_seconds, number_above_zero(member(field, "latency_seconds")));
   LEMMA_ASSIGN_OR_RETURN(axis.bytes_per_second,
                          number_above_zero(member(field, "bytes_per_second")));
+  LEMMA_ASSIGN_OR_RETURN(axis.collectives, read_collectives(member(field, "collectives")));
   return axis;
 }
 

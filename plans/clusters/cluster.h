@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "plans/clusters/collectives.h"
 
 namespace lemma::clusters {
 
@@ -21,11 +23,12 @@ struct Member {
 /// An end of a link: devices have the first numbers, and switches the following ones.
 using End = std::uint32_t;
 
-/// A link of two ends. Both directions have the bandwidth.
+/// A link of two ends. Both directions have the bandwidth, unless it leads one way only.
 struct Link {
   End from = 0, to = 0;
   double latency_seconds = 0;
   double bytes_per_second = 0;
+  bool is_one_way = false;
 };
 
 /// A direction of a mesh: `size` devices that differ in this coordinate only, and what a message between two of them takes
@@ -35,7 +38,12 @@ struct Axis {
   std::size_t size = 1;
   double latency_seconds = 0;
   double bytes_per_second = 0;
+  /// What collectives take along it while all groups do the same, one entry for each way to do it. A collective that is not here
+  /// takes what the best known algorithm takes by messages as above.
+  std::map<Collective, std::vector<CollectiveTime>> collectives = {};
 };
+/// Seconds of a collective along an axis, in the way that takes the least.
+double seconds_along(const Axis& axis, Collective collective, double bytes);
 
 /// All devices as a grid: the last coordinate of the device with number 0, 1, ... changes first.
 struct Mesh {
@@ -60,6 +68,9 @@ Result<Cluster> load_cluster(const std::filesystem::path& file,
 /// The same for the text of a file.
 Result<Cluster> read_cluster(std::string_view text,
                              std::optional<std::size_t> hosts = std::nullopt);
+
+/// The text of a file that describes a cluster of one host: read_cluster gives the cluster again.
+std::string cluster_text(const Cluster& cluster);
 
 /// The mesh with this name, or an error that lists those that there are.
 Result<Mesh> mesh_of(const Cluster& cluster, std::string_view name);

@@ -174,6 +174,12 @@ std::string_view name(Collective collective) {
   return "";
 }
 
+std::optional<Collective> collective_with_name(std::string_view text) {
+  for (int number = 0; number < collective_count; ++number)
+    if (name(static_cast<Collective>(number)) == text) return static_cast<Collective>(number);
+  return std::nullopt;
+}
+
 std::string_view name(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::naive: return "naive";
@@ -220,6 +226,15 @@ BestAlgorithm best_algorithm(Collective collective, double bytes, std::size_t pa
     if (!best || seconds < best->seconds) best = BestAlgorithm{algorithm, *cost, seconds};
   }
   return *best;  // the naive algorithm does all collectives
+}
+
+double seconds_along(const Axis& axis, Collective collective, double bytes) {
+  const auto known = axis.collectives.find(collective);
+  if (axis.size <= 1 || known == axis.collectives.end() || known->second.empty())
+    return best_algorithm(collective, bytes, axis.size, wire_of(axis)).seconds;
+  double least = known->second.front().seconds(bytes);
+  for (const CollectiveTime& way : known->second) least = std::min(least, way.seconds(bytes));
+  return least;
 }
 
 double alpa_cost(Collective collective, double bytes, std::size_t participants, double alpha,

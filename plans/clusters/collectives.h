@@ -22,6 +22,8 @@ enum class Collective : std::uint8_t {
 };
 inline constexpr int collective_count = 6;
 std::string_view name(Collective collective);
+/// The collective with this name: nothing if there is none.
+std::optional<Collective> collective_with_name(std::string_view text);
 
 enum class Algorithm : std::uint8_t {
   naive,             // a message for each pair that has to talk
@@ -41,6 +43,14 @@ struct Wire {
   double reduce_seconds_per_byte = 0;
 };
 Wire wire_of(const Axis& axis);
+
+/// What a collective takes in some way: latency + bytes / bytes_per_second.
+struct CollectiveTime {
+  double latency_seconds = 0;
+  double bytes_per_second = 0;
+  double seconds(double bytes) const { return latency_seconds + bytes / bytes_per_second; }
+  bool operator==(const CollectiveTime&) const = default;
+};
 
 /// Of one algorithm. What follows one another: in each step, what the busiest device sends or receives.
 struct CollectiveCost {

@@ -40,7 +40,7 @@ class ClusterReader {
     if (topology_.nodes > most_nodes)
       return bad_input(fmt::format("the cluster '{}' has {} devices; at most {} are needed",
                                    cluster_.name, topology_.nodes, most_nodes));
-    read_links();
+    LEMMA_RETURN_IF_ERROR(read_links());
     join_by_switches();
     std::sort(topology_.links.begin(), topology_.links.end(), is_before);
     set_capacities();
@@ -48,16 +48,27 @@ class ClusterReader {
   }
 
  private:
-  void read_links() {
+  Result<void> read_links() {
     for (const clusters::Link& link : cluster_.links) {
+      if (link.is_one_way && std::max(link.from, link.to) >= topology_.nodes)
+        return unsupported(
+            fmt::format("the cluster '{}': a link of a switch leads one way; collectives are "
+                        "planned where links of switches lead both ways",
+                        cluster_.name));
       lowest_ = lowest_ == 0 ? link.bytes_per_second : std::min(lowest_, link.bytes_per_second);
       const auto [device, other] = std::minmax(link.from, link.to);
       if (device >= topology_.nodes) continue;  // of two switches
-      if (other < topology_.nodes)
-        add_pair(device, other, link.latency_seconds, link.bytes_per_second);
-      else
+      if (other >= topology_.nodes) {
         spokes_[other][device] = {link.latency_seconds, link.bytes_per_second};
+      } else if (link.is_one_way) {
+        topology_.links.push_back(
+            {link.from, link.to, 1, link.latency_seconds, link.bytes_per_second});
+        joined_.insert({{device, other}, {}});
+      } else {
+        add_pair(device, other, link.latency_seconds, link.bytes_per_second);
+      }
     }
+    return {};
   }
 
   void add_pair(Node one, Node other, double latency, double bandwidth) {

@@ -113,11 +113,8 @@ Result<std::vector<ExchangeRow>> exchange_rows(const Graph& single, const Progra
                             share_of(relations, program, exchange.result),
                             fmt::join(readers_of(graph, exchange.result), ", "));
       row.bytes = static_cast<double>(collective_traffic(exchange, own.groups[axis], 0).bytes);
-      LEMMA_ASSIGN_OR_RETURN(
-          const clusters::BestAlgorithm best,
-          best_exchange(exchange.op, exchange.operand_type, own.groups[axis].size(),
-                        clusters::wire_of(mesh.axes[axis])));
-      row.seconds = best.seconds;
+      LEMMA_ASSIGN_OR_RETURN(row.seconds,
+                             exchange_seconds(exchange.op, exchange.operand_type, mesh.axes[axis]));
       rows.push_back(std::move(row));
     }
   return rows;

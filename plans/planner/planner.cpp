@@ -60,10 +60,11 @@ class Planner {
       : graph_(graph),
         request_(request),
         mesh_(mesh_for_programs(request.mesh)),
-        strategies_(graph,
-                    [this] {
-                      if (request_.on_progress) request_.on_progress(done_, all_);
-                    }),
+        own_strategies_(graph,
+                        [this] {
+                          if (request_.on_progress) request_.on_progress(done_, all_);
+                        }),
+        strategies_(request.strategies == nullptr ? own_strategies_ : *request.strategies),
         sizes_(choice::sizes_of(request.mesh)),
         price_(choice::best_prices(request.mesh)) {}
 
@@ -465,7 +466,8 @@ class Planner {
   const Graph& graph_;
   const PlannerRequest& request_;
   Mesh mesh_;
-  Strategies strategies_;
+  Strategies own_strategies_;
+  Strategies& strategies_;
   std::size_t done_ = 0, all_ = 0;  // operators whose ways are found, of how many
   choice::MeshSizes sizes_;
   choice::CollectivePrice price_;

@@ -13,6 +13,7 @@
 #include "plans/choice/choose.h"
 #include "plans/clusters/cluster.h"
 #include "plans/partition/partition.h"
+#include "plans/partition/strategies.h"
 
 namespace lemma::plans {
 
@@ -36,6 +37,8 @@ struct PlannerRequest {
   std::uint64_t proposals = 100'000;
   /// The search ends with the best that it has. Operators whose ways are not found by then are on every device.
   choice::Stop stop = {};
+  /// Ways that are known of operators of the same graph; those that are found are added. None: they are found anew.
+  Strategies* strategies = nullptr;
   /// Is told for how many of the graph's operators the ways are found; none: nobody is.
   std::function<void(std::size_t done, std::size_t all)> on_progress = {};
 };

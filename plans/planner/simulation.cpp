@@ -209,15 +209,31 @@ double bytes_of_tensor(const TensorType& type) {
   return bytes;
 }
 
-double bytes_of_exchange(std::string_view op, const TensorType& operand, std::size_t ranks) {
-  // The whole tensor counts, of which each has a part here.
-  const bool is_of_parts = op == "AllGather" || op == "AllToAll" || op == "Permute";
-  return bytes_of_tensor(operand) * (is_of_parts ? static_cast<double>(ranks) : 1);
+Result<std::optional<ExchangeDemand>> demand_of(std::string_view op, const TensorType& operand,
+                                                std::size_t ranks) {
+  using clusters::Collective;
+  if (op == "OwnPart") return std::optional<ExchangeDemand>();
+  const auto collective = collective_of(op);
+  if (!collective) return unsupported(fmt::format("{} is no exchange whose cost is known", op));
+  // The whole tensor counts (plans/clusters/collectives.h), of which each has a part here.
+  const bool is_of_parts = *collective == Collective::all_gather ||
+                           *collective == Collective::all_to_all ||
+                           *collective == Collective::permute;
+  const double bytes = bytes_of_tensor(operand) * (is_of_parts ? static_cast<double>(ranks) : 1);
+  return std::optional<ExchangeDemand>({*collective, bytes});
+}
+
+Result<double> exchange_seconds(std::string_view op, const TensorType& operand,
+                                const clusters::Axis& axis) {
+  LEMMA_ASSIGN_OR_RETURN(const auto demand, demand_of(op, operand, axis.size));
+  return demand ? clusters::seconds_along(axis, demand->collective, demand->bytes) : 0;
 }
 
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
                                               std::size_t ranks, const clusters::Wire& wire) {
-  return best_exchange(op, bytes_of_exchange(op, operand, ranks), ranks, wire);
+  LEMMA_ASSIGN_OR_RETURN(const auto demand, demand_of(op, operand, ranks));
+  if (!demand) return clusters::BestAlgorithm{};
+  return clusters::best_algorithm(demand->collective, demand->bytes, ranks, wire);
 }
 
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, double bytes, std::size_t ranks,
@@ -258,7 +274,7 @@ Paths::Paths(const clusters::Cluster& cluster) : devices_(cluster.devices.size()
       if (next == ends) break;
       is_done[next] = true;
       for (const clusters::Link& link : cluster.links) {
-        if (link.from != next && link.to != next) continue;
+        if (link.from != next && (link.is_one_way || link.to != next)) continue;
         const std::size_t other = link.from == next ? link.to : link.from;
         const Path longer{best[next].latency + link.latency_seconds,
                           std::max(best[next].seconds_per_byte, 1 / link.bytes_per_second)};

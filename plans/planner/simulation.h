@@ -55,9 +55,17 @@ class NodePrices {
 /// Bytes of a tensor whose sizes are known; 0 of others.
 double bytes_of_tensor(const TensorType& type);
 
-/// Bytes of the whole tensor of an exchange (plans/clusters/collectives.h) of so many ranks, each with an operand of this type.
-double bytes_of_exchange(std::string_view op, const TensorType& operand, std::size_t ranks);
-
+/// What an exchange (AllReduce, ...) of so many ranks asks of a network, each with an operand of this type: a collective and the
+/// bytes of its whole tensor. Nothing: OwnPart sends nothing. An operator that is no exchange is refused.
+struct ExchangeDemand {
+  clusters::Collective collective = clusters::Collective::all_reduce;
+  double bytes = 0;
+};
+Result<std::optional<ExchangeDemand>> demand_of(std::string_view op, const TensorType& operand,
+                                                std::size_t ranks);
+/// Seconds of an exchange of all ranks along an axis of a cluster's mesh.
+Result<double> exchange_seconds(std::string_view op, const TensorType& operand,
+                                const clusters::Axis& axis);
 /// The best algorithm for an exchange (AllReduce, ...) of so many ranks, by the bytes of the whole tensor or by the type of each
 /// rank's operand. OwnPart sends nothing and takes no time. An operator that is no exchange is refused.
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, double bytes, std::size_t ranks,

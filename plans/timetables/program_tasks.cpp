@@ -87,12 +87,14 @@ class ProgramTasks {
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       const Group& group = own[rank].groups[axis];
       if (group.front() != rank) continue;
-      LEMMA_ASSIGN_OR_RETURN(const clusters::BestAlgorithm best,
-                             best_exchange(exchange.op, exchange.operand_type, group.size(),
-                                           clusters::wire_of(mesh_.axes[axis])));
+      LEMMA_ASSIGN_OR_RETURN(const auto demand,
+                             demand_of(exchange.op, exchange.operand_type, group.size()));
+      LEMMA_ASSIGN_OR_RETURN(
+          const double seconds,
+          exchange_seconds(exchange.op, exchange.operand_type, mesh_.axes[axis]));
       LEMMA_RETURN_IF_ERROR(tasks_.add_exchange(
-          group, exchange.op, best.seconds, std::vector<ValueId>(group.size(), exchange.operand),
-          bytes_of_exchange(exchange.op, exchange.operand_type, group.size())));
+          group, exchange.op, seconds, std::vector<ValueId>(group.size(), exchange.operand),
+          demand ? demand->bytes : 0));
       for (const std::size_t member : group)
         tasks_.gives(member, exchange.result, bytes_on_device(exchange.result));
     }

@@ -67,14 +67,13 @@ class RankedTasks {
   Result<void> add_exchange(std::size_t number) {
     const GroupExchange& exchange = program_.exchanges[number];
     if (++arrived_[number] < exchange.ranks.size()) return {};
-    LEMMA_ASSIGN_OR_RETURN(
-        const clusters::BestAlgorithm best,
-        best_exchange(exchange.op, graph_.type(exchange.operands.front()), exchange.ranks.size(),
-                      wire_between(exchange.ranks, paths_)));
-    LEMMA_RETURN_IF_ERROR(
-        tasks_.add_exchange(exchange.ranks, exchange.op, best.seconds, exchange.operands,
-                            bytes_of_exchange(exchange.op, graph_.type(exchange.operands.front()),
-                                              exchange.ranks.size())));
+    const TensorType& type = graph_.type(exchange.operands.front());
+    LEMMA_ASSIGN_OR_RETURN(const auto demand, demand_of(exchange.op, type, exchange.ranks.size()));
+    LEMMA_ASSIGN_OR_RETURN(const clusters::BestAlgorithm best,
+                           best_exchange(exchange.op, type, exchange.ranks.size(),
+                                         wire_between(exchange.ranks, paths_)));
+    LEMMA_RETURN_IF_ERROR(tasks_.add_exchange(exchange.ranks, exchange.op, best.seconds,
+                                              exchange.operands, demand ? demand->bytes : 0));
     for (std::size_t i = 0; i < exchange.ranks.size(); ++i)
       tasks_.gives(exchange.ranks[i], exchange.results[i], bytes_of(exchange.results[i]));
     return {};

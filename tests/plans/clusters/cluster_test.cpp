@@ -45,6 +45,61 @@ TEST(Cluster, IsRead) {
   EXPECT_EQ(mesh_of(*cluster, "3").error().message, "the cluster has no mesh '3'; it has '2'");
 }
 
+/// Three devices in a ring one way round, with what an all-reduce takes.
+const std::string one_way = R"({
+  "name": "ring", "source": "a test",
+  "devices": [{"device": "cpu", "count": 3, "memory_bytes": 1e9}],
+  "links": [
+    {"ends": [0, 1], "latency_seconds": 1e-6, "bytes_per_second": 1e9, "one_way": true},
+    {"ends": [1, 2], "latency_seconds": 1e-6, "bytes_per_second": 1e9, "one_way": true},
+    {"ends": [2, 0], "latency_seconds": 1e-6, "bytes_per_second": 1e9, "one_way": true}],
+  "meshes": [{"name": "3", "axes": [{"name": "x", "size": 3, "latency_seconds": 1e-6, "bytes_per_second": 1e9,
+    "collectives": {"all-reduce": [{"latency_seconds": 4e-6, "bytes_per_second": 5e8},
+                                   {"latency_seconds": 1e-6, "bytes_per_second": 1e8}]}}]}]
+})";
+
+TEST(Cluster, LinksMayLeadOneWay) {
+  const auto cluster = read_cluster(one_way);
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_TRUE(cluster->links[2].is_one_way);
+  EXPECT_EQ(error_of(replaced(one_way, "[2, 0]", "[0, 2]")),
+            "links: no path leads from device 1 to device 0; links that connect all of them are "
+            "needed");
+  EXPECT_EQ(error_of(replaced(one_way, "[2, 0]", "[0, 1]")),
+            "links[2].ends: is [0,1]; a pair that no other link has (add their bandwidths) is "
+            "needed");
+  EXPECT_EQ(error_of(replaced(one_way, "true", "1")),
+            "links[0].one_way: is 1; true or false is needed");
+}
+
+TEST(Cluster, AnAxisMaySayWhatCollectivesTake) {
+  const auto cluster = read_cluster(one_way);
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  const Axis& axis = cluster->meshes[0].axes[0];
+  EXPECT_DOUBLE_EQ(seconds_along(axis, Collective::all_reduce, 1e9), 4e-6 + 2);
+  EXPECT_DOUBLE_EQ(seconds_along(axis, Collective::all_reduce, 1), 1e-6 + 1e-8);
+  EXPECT_EQ(seconds_along(axis, Collective::all_gather, 1e6),
+            best_algorithm(Collective::all_gather, 1e6, 3, wire_of(axis)).seconds);
+  EXPECT_EQ(error_of(replaced(one_way, "all-reduce", "reduce")).substr(0, 62),
+            "meshes[0].axes[0].collectives.reduce: is [{\"bytes_per_second\":");
+  EXPECT_EQ(error_of(replaced(one_way, "\"bytes_per_second\": 5e8", "\"bytes_per_second\": 0")),
+            "meshes[0].axes[0].collectives.all-reduce[0].bytes_per_second: is 0; a number above 0 "
+            "is needed");
+}
+
+TEST(Cluster, TextIsReadAgain) {
+  for (const std::string& text : {good, one_way}) {
+    const auto cluster = read_cluster(text);
+    ASSERT_TRUE(cluster);
+    const std::string written = cluster_text(*cluster);
+    const auto again = read_cluster(written);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(cluster_text(*again), written);
+    EXPECT_EQ(again->links.size(), cluster->links.size());
+    EXPECT_EQ(again->meshes[0].axes[0].collectives, cluster->meshes[0].axes[0].collectives);
+  }
+}
+
 TEST(Cluster, ErrorsNameFieldFaultAndRemedy) {
   EXPECT_EQ(error_of("[1"), "the file: is not JSON; one JSON object is needed");
   EXPECT_EQ(error_of("[1]"),

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Networks that are made for plans, beside a fat-tree of equal cost, one switch for all ports, and a torus, as `lemma plan topology` predicts
+them (docs/plans.md, "A network for a plan"). For each network the best plan that is found on it counts."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import plan_comparison
+import results
+
+ROOT = Path(__file__).resolve().parents[2]
+# Name, batch, and the loss of a step of training; none: inference.
+MODELS = (("alexnet", 64, "cross-entropy"), ("dlrm", 64, "mse"), ("two_layer", 1, "mse"), ("resnet18", 64, None), ("alexnet", 64, None),
+          ("seq2seq", 8, None))
+DEVICES, DEGREE = 16, 4
+NETWORKS = ("this one", "fat-tree of equal cost", "switch for all ports", "torus")
+LIMIT = 1500  # seconds
+
+
+def row_of(options, model, batch, loss, folder):
+    file = plan_comparison.built(options, model, batch, loss, folder)
+    what = f"{model}, batch {batch}, {'a step of training' if loss else 'inference'}"
+    begin = time.monotonic()
+    try:
+        done = subprocess.run([options.lemma, "plan", "topology", file, "--devices", str(DEVICES), "--degree", str(DEGREE), "--other-networks",
+                               "--json", "-o", folder / "plan.json"], capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return [what, *(None,) * (len(NETWORKS) + 3), LIMIT]
+    if done.returncode != 0:
+        raise results.Malformed(f"{model}: {done.stderr.strip()}")
+    found = json.loads(done.stdout)
+    by_name = {network["network"]: network for network in found["networks"]}
+    times = [by_name[name]["seconds"] * 1e6 for name in NETWORKS]
+    own = by_name[NETWORKS[0]]
+    return [what, own["mesh"], own["computing_seconds"] * 1e6, *times, times[1] / times[0], time.monotonic() - begin]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/search topologies", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lemma", default=str(ROOT / "build" / "release" / "bin" / "lemma"), help="built by scripts/build release lemma")
+    parser.add_argument("--models", nargs="*", help="of those that are planned; otherwise all")
+    results.add_option(parser)
+    options, rows = parser.parse_args(), []
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            for model, batch, loss in MODELS:
+                if options.models and model not in options.models:
+                    continue
+                rows.append(row_of(options, model, batch, loss, Path(name)))
+                print(*rows[-1], sep="; ", flush=True)
+        results.update(options.result, rows)
+    except (subprocess.CalledProcessError, results.Malformed) as error:
+        print(f"bench/search topologies: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
