@@ -1,16 +1,10 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -20,6 +14,7 @@
 #include "cli/memory_limit.h"
 #include "cli/number_check.h"
 #include "cli/plan_program.h"
+#include "cli/progress_line.h"
 #include "frontend_onnx/import.h"
 #include "outputs/files.h"
 #include "plans/assignment/assignment_file.h"
@@ -217,50 +212,6 @@ std::string devices_text(const plans::PlacedPlan& planned) {
   return table.text();
 }
 
-/// Says on a terminal what is done and for how long, second by second, once that has taken some seconds.
-class ProgressLine {
- public:
-  ProgressLine() {
-    if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { write_lines(); });
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  ~ProgressLine() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void operator()(std::string text) {
-    const std::lock_guard lock(mutex_);
-    text_ = std::move(text);
-  }
-
- private:
-  static constexpr int seconds_before_lines = 2;
-
-  void write_lines() {
-    std::unique_lock lock(mutex_);
-    bool is_written = false;
-    for (int seconds = 1;; ++seconds) {
-      if (changed_.wait_for(lock, std::chrono::seconds(1), [this] { return is_over_; })) break;
-      if (seconds < seconds_before_lines || text_.empty()) continue;
-      std::cerr << printable(fmt::format("{} ({} s)", text_, seconds)) << "\33[K\r" << std::flush;
-      is_written = true;
-    }
-    if (is_written) std::cerr << "\33[K" << std::flush;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string text_;
-  bool is_over_ = false;
-  std::thread thread_;
-};
-
 /// Each operator on one device.
 Result<ExitCode> make_own(const MakeArguments& arguments, const OnnxModel& model,
                           const clusters::Cluster& cluster, const OperatorCosts& costs,
@@ -456,6 +407,7 @@ void add_make(CLI::App& plan_command, ExitCode& exit_code) {
 void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("plan", "programs over many devices");
   command->require_subcommand(1);
+  add_plan_calibrate(*command, exit_code);
   add_make(*command, exit_code);
   add_verify(*command, exit_code);
   add_plan_collective(*command, exit_code);

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "plans/clusters/measured.h"
 
 namespace lemma::clusters {
 
@@ -35,12 +37,20 @@ struct Axis {
   std::size_t size = 1;
   double latency_seconds = 0;
   double bytes_per_second = 0;
+  std::shared_ptr<const MeasuredTimes> measured = nullptr;  // the cluster's; null: none
 };
 
 /// All devices as a grid: the last coordinate of the device with number 0, 1, ... changes first.
 struct Mesh {
   std::string name;
   std::vector<Axis> axes;
+};
+
+/// An operator with its attributes and the types of its operands and results, and what it took by itself on a device.
+struct MeasuredOperator {
+  std::string text;      // "MatMul{} f32[8, 16], f32[16, 4] -> f32[8, 4]"
+  double seconds = 0;    // measured
+  double predicted = 0;  // seconds by the description of the device
 };
 
 struct Cluster {
@@ -51,6 +61,10 @@ struct Cluster {
   std::vector<std::string> switches;
   std::vector<Link> links;
   std::vector<Mesh> meshes;
+  /// Whether a device computes while it sends and receives. Processors that copy what they send do not.
+  bool overlaps = true;
+  std::shared_ptr<const MeasuredTimes> measured = nullptr;  // null: none
+  std::vector<MeasuredOperator> operators;                  // by their texts
 };
 
 /// The cluster that a file describes, with so many hosts, or with the usual number. An error names the file, the field, what
@@ -60,6 +74,10 @@ Result<Cluster> load_cluster(const std::filesystem::path& file,
 /// The same for the text of a file.
 Result<Cluster> read_cluster(std::string_view text,
                              std::optional<std::size_t> hosts = std::nullopt);
+
+/// The file of a cluster with one host whose links are one for each pair of devices: equal clusters have equal texts, and reading it
+/// gives the cluster again.
+std::string cluster_text(const Cluster& cluster);
 
 /// The mesh with this name, or an error that lists those that there are.
 Result<Mesh> mesh_of(const Cluster& cluster, std::string_view name);

@@ -157,10 +157,11 @@ class Clocks {
 
   void send(std::size_t rank, const Transfer& transfer, std::size_t number) {
     const double bytes = bytes_of_tensor(program_.program.graph.type(transfer.value));
-    const double wire = bytes * paths_.seconds_per_byte(rank, transfer.to);
+    const double latency = paths_.latency(rank, transfer.to);
+    const double wire = std::max(0.0, paths_.seconds(rank, transfer.to, bytes) - latency);
     const double begin = std::max({now_[rank], sends_until_[rank], receives_until_[transfer.to]});
     sends_until_[rank] = receives_until_[transfer.to] = begin + wire;
-    arrivals_[number] = begin + wire + paths_.latency(rank, transfer.to);
+    arrivals_[number] = begin + wire + latency;
     result_.sent_bytes[rank] += bytes;
     pass(rank, now_[rank]);
   }
@@ -212,7 +213,14 @@ double bytes_of_tensor(const TensorType& type) {
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
                                               std::size_t ranks, const clusters::Wire& wire) {
   using clusters::Collective;
-  if (op == "OwnPart") return clusters::BestAlgorithm{};
+  if (op == "OwnPart") {
+    clusters::BestAlgorithm nothing_sent;
+    if (wire.measured != nullptr)
+      nothing_sent.seconds =
+          wire.measured->seconds(clusters::own_part_name, bytes_of_tensor(operand), ranks)
+              .value_or(0);
+    return nothing_sent;
+  }
   const auto collective = collective_of(op);
   if (!collective) return unsupported(fmt::format("{} is no exchange whose cost is known", op));
   // The whole tensor counts (plans/clusters/collectives.h), of which each has a part here.
@@ -231,10 +239,12 @@ clusters::Wire wire_between(const std::vector<std::size_t>& devices, const Paths
         wire.latency_seconds = std::max(wire.latency_seconds, paths.latency(a, b));
         wire.seconds_per_byte = std::max(wire.seconds_per_byte, paths.seconds_per_byte(a, b));
       }
+  wire.measured = paths.measured();
   return wire;
 }
 
-Paths::Paths(const clusters::Cluster& cluster) : devices_(cluster.devices.size()) {
+Paths::Paths(const clusters::Cluster& cluster)
+    : devices_(cluster.devices.size()), overlaps_(cluster.overlaps), measured_(cluster.measured) {
   std::size_t ends = devices_ + cluster.switches.size();
   for (const clusters::Link& link : cluster.links)
     ends = std::max<std::size_t>(ends, std::max(link.from, link.to) + 1);

@@ -3,6 +3,7 @@
 // links of a cluster.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +26,13 @@ class Paths {
     return at(from, to).seconds_per_byte;
   }
   double seconds(std::size_t from, std::size_t to, double bytes) const {
-    return from == to ? 0 : latency(from, to) + bytes * seconds_per_byte(from, to);
+    if (from == to) return 0;
+    if (measured_ != nullptr)
+      if (const auto known = measured_->seconds(clusters::message_name, bytes, 2)) return *known;
+    return latency(from, to) + bytes * seconds_per_byte(from, to);
   }
+  bool overlaps() const { return overlaps_; }
+  const clusters::MeasuredTimes* measured() const { return measured_.get(); }
 
  private:
   struct Path {
@@ -36,6 +42,8 @@ class Paths {
 
   std::size_t devices_;
   std::vector<Path> paths_;
+  bool overlaps_;
+  std::shared_ptr<const clusters::MeasuredTimes> measured_;
 };
 
 /// Seconds of single operators on one device; equal ones are priced once.
@@ -56,7 +64,7 @@ class NodePrices {
 double bytes_of_tensor(const TensorType& type);
 
 /// The best algorithm for an exchange (AllReduce, ...) of so many ranks, each with an operand of this type. OwnPart sends nothing and
-/// takes no time. An operator that is no exchange is refused.
+/// takes no time, or what it took where it was measured. An operator that is no exchange is refused.
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
                                               std::size_t ranks, const clusters::Wire& wire);
 

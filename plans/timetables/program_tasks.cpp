@@ -15,12 +15,13 @@ namespace {
 /// All devices have the same stages, in groups of their own.
 class ProgramTasks {
  public:
-  ProgramTasks(const Program& program, const clusters::Mesh& mesh, NodePrices& prices)
+  ProgramTasks(const Program& program, const clusters::Mesh& mesh, bool overlaps,
+               NodePrices& prices)
       : program_(program),
         mesh_(mesh),
         prices_(prices),
         ranks_(static_cast<std::size_t>(program.mesh.device_count())),
-        tasks_(ranks_) {}
+        tasks_(ranks_, overlaps) {}
 
   Result<simulator::TaskGraph> operator()() && {
     std::vector<RankProgram> own;
@@ -90,7 +91,8 @@ class ProgramTasks {
                              best_exchange(exchange.op, exchange.operand_type, group.size(),
                                            clusters::wire_of(mesh_.axes[axis])));
       LEMMA_RETURN_IF_ERROR(tasks_.add_exchange(
-          group, exchange.op, best.seconds, std::vector<ValueId>(group.size(), exchange.operand)));
+          group, exchange.op, best.seconds, std::vector<ValueId>(group.size(), exchange.operand),
+          best.cost.steps > 0));
       for (const std::size_t member : group)
         tasks_.gives(member, exchange.result, bytes_on_device(exchange.result));
     }
@@ -108,8 +110,8 @@ class ProgramTasks {
 }  // namespace
 
 Result<simulator::TaskGraph> task_graph(const Program& program, const clusters::Mesh& mesh,
-                                        NodePrices& prices) {
-  return ProgramTasks(program, mesh, prices)();
+                                        bool overlaps, NodePrices& prices) {
+  return ProgramTasks(program, mesh, overlaps, prices)();
 }
 
 Result<clusters::Mesh> matching_mesh(const Mesh& mesh, const clusters::Cluster& cluster) {

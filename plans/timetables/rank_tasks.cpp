@@ -8,7 +8,8 @@ namespace lemma::plans {
 
 using simulator::TaskNumber;
 
-RankTasks::RankTasks(std::size_t ranks) : ranks_(ranks), last_(ranks, 0) {
+RankTasks::RankTasks(std::size_t ranks, bool overlaps)
+    : ranks_(ranks), overlaps_(overlaps), last_(ranks, 0) {
   for (const char* what : {"device", "out of", "into"})
     for (std::size_t rank = 0; rank < ranks; ++rank)
       graph_.resources.push_back(fmt::format("{} {}", what, rank));
@@ -59,6 +60,14 @@ Result<void> RankTasks::add_computing(std::size_t rank, const std::string& name,
 Result<void> RankTasks::add_message(std::size_t from, std::size_t to, ValueId value,
                                     const std::string& name, double wire_seconds,
                                     double latency_seconds) {
+  if (!overlaps_) {
+    const double half = (wire_seconds + latency_seconds) / 2;
+    LEMMA_ASSIGN_OR_RETURN(const TaskNumber written,
+                           add(name, {device(from), port_out(from)}, half, {{from, value}}));
+    LEMMA_ASSIGN_OR_RETURN(last_[to], add(name, {device(to), port_in(to)}, half, {}));
+    graph_.tasks[last_[to]].predecessors.push_back(written);
+    return {};
+  }
   LEMMA_ASSIGN_OR_RETURN(const TaskNumber sent,
                          add(name, {port_out(from), port_in(to)}, wire_seconds, {{from, value}}));
   const auto latency = simulator::picoseconds(latency_seconds);
@@ -69,10 +78,10 @@ Result<void> RankTasks::add_message(std::size_t from, std::size_t to, ValueId va
 }
 
 Result<void> RankTasks::add_exchange(const Group& group, const std::string& name, double seconds,
-                                     const std::vector<ValueId>& operands) {
-  if (seconds == 0) {
+                                     const std::vector<ValueId>& operands, bool is_sent) {
+  if (!is_sent) {
     for (std::size_t i = 0; i < group.size(); ++i)
-      LEMMA_RETURN_IF_ERROR(add_computing(group[i], name, 0, {operands[i]}));
+      LEMMA_RETURN_IF_ERROR(add_computing(group[i], name, seconds, {operands[i]}));
     return {};
   }
   std::vector<simulator::Resource> ports;
@@ -80,6 +89,7 @@ Result<void> RankTasks::add_exchange(const Group& group, const std::string& name
   for (std::size_t i = 0; i < group.size(); ++i) {
     ports.push_back(port_out(group[i]));
     ports.push_back(port_in(group[i]));
+    if (!overlaps_) ports.push_back(device(group[i]));
     reads.emplace_back(group[i], operands[i]);
   }
   LEMMA_ASSIGN_OR_RETURN(const TaskNumber number, add(name, std::move(ports), seconds, reads));

@@ -16,8 +16,9 @@ namespace lemma::plans {
 
 class RankTasks {
  public:
-  /// Each rank has a device, a port out and a port in, and a memory.
-  explicit RankTasks(std::size_t ranks);
+  /// Each rank has a device, a port out and a port in, and a memory. Unless computing overlaps with what is sent, an exchange has
+  /// the devices of its group as well; of a message the sender writes what the receiver then reads, each half of the time.
+  RankTasks(std::size_t ranks, bool overlaps);
 
   /// What a rank has from the beginning on.
   void add_source(std::size_t rank, ValueId value, double bytes);
@@ -28,10 +29,10 @@ class RankTasks {
   /// comes behind that.
   Result<void> add_message(std::size_t from, std::size_t to, ValueId value, const std::string& name,
                            double wire_seconds, double latency_seconds);
-  /// All ranks of the group have come to it when it begins. It has the ports of all of them. One that takes no time sends nothing,
-  /// and no rank waits for another. By place in the group, what a rank gives.
+  /// All ranks of the group have come to it when it begins. It has the ports of all of them. Where nothing is sent (`is_sent`), each
+  /// rank takes the time on its device, and none waits for another. By place in the group, what a rank gives.
   Result<void> add_exchange(const Group& group, const std::string& name, double seconds,
-                            const std::vector<ValueId>& operands);
+                            const std::vector<ValueId>& operands, bool is_sent);
   /// What the last task of the rank gives.
   void gives(std::size_t rank, ValueId value, double bytes);
 
@@ -56,6 +57,7 @@ class RankTasks {
                                     double seconds, const std::vector<Place>& reads);
 
   std::size_t ranks_;
+  bool overlaps_;
   simulator::TaskGraph graph_;
   std::vector<simulator::TaskNumber> last_;  // by rank
   std::map<Place, simulator::TaskNumber> makers_;
