@@ -288,8 +288,9 @@ Result<ExitCode> run_greedy(Session& session) {
   request.chunks = std::max(1U, session.arguments.chunks);
   request.seed = session.arguments.seed;
   request.tries = session.arguments.tries;
-  const std::uint64_t parts =
-      has_parts(session.collective) ? request.chunks * session.topology.nodes : request.chunks;
+  const std::uint64_t parts = session.collective == Collective::broadcast
+                                  ? request.chunks
+                                  : request.chunks * session.topology.nodes;
   request.chunk_bytes = std::max(1.0, static_cast<double>(session.arguments.bytes / parts));
   const auto begin = std::chrono::steady_clock::now();
   LEMMA_ASSIGN_OR_RETURN(const collectives::Greedy made,
@@ -315,6 +316,18 @@ Result<ExitCode> run_greedy(Session& session) {
   return ExitCode::done;
 }
 
+Result<ExitCode> run_timed_check(Session& session, const collectives::TimedSchedule& schedule) {
+  const auto fault = collectives::fault_of(session.topology, schedule);
+  session.json["fault"] = fault ? Json(*fault) : Json();
+  const double seconds = static_cast<double>(schedule.end()) / 1e12;
+  session.json["timed"] = {{"sends", schedule.sends.size()}, {"seconds", seconds}};
+  session.text = fault ? fmt::format("wrong: {}\n", *fault)
+                       : fmt::format("{} sends of {} bytes, {} in all; the schedule is right\n",
+                                     schedule.sends.size(), with_prefix(schedule.chunk_bytes),
+                                     duration_text(seconds));
+  return fault ? ExitCode::check_failed : ExitCode::done;
+}
+
 Result<ExitCode> run_check(Session& session, const Schedule& schedule) {
   const auto fault = collectives::fault_of(session.topology, schedule);
   session.json["fault"] = fault ? Json(*fault) : Json();
@@ -335,6 +348,15 @@ Result<ExitCode> run_way(Session& session) {
   return run_known(session);
 }
 
+/// Nothing: the text is of a schedule in steps.
+Result<std::optional<collectives::TimedSchedule>> read_timed(const std::string& text,
+                                                             const std::string& file) {
+  if (!collectives::is_timed_schedule(text)) return std::nullopt;
+  auto timed = collectives::parse_timed_schedule(text);
+  if (!timed) return with_context(file, timed.error());
+  return std::optional(std::move(*timed));
+}
+
 Result<ExitCode> plan_collective(const CollectiveArguments& arguments) {
   LEMMA_RETURN_IF_ERROR(check_usage(arguments));
   Session session{arguments, {}, {}, {}, {}, {}, {}};
@@ -342,9 +364,12 @@ Result<ExitCode> plan_collective(const CollectiveArguments& arguments) {
   LEMMA_RETURN_IF_ERROR(check_against(arguments, session.topology));
   LEMMA_ASSIGN_OR_RETURN(session.collective, collectives::collective_named(arguments.collective));
   Schedule given;
+  std::optional<collectives::TimedSchedule> timed;
   if (!arguments.schedule.empty()) {
     LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(arguments.schedule));
-    auto read = collectives::parse_schedule(text);
+    LEMMA_ASSIGN_OR_RETURN(timed, read_timed(text, arguments.schedule));
+    auto read =
+        timed ? Result<Schedule>(collectives::by_steps(*timed)) : collectives::parse_schedule(text);
     if (!read) return with_context(arguments.schedule, read.error());
     given = std::move(*read);
     session.collective = given.collective;
@@ -363,8 +388,9 @@ Result<ExitCode> plan_collective(const CollectiveArguments& arguments) {
                     {"rounds_over", session.bounds.rounds_over},
                     {"rounds_under", session.bounds.rounds_under},
                     {"cut", session.bounds.cut}}}};
-  LEMMA_ASSIGN_OR_RETURN(const ExitCode code,
-                         arguments.schedule.empty() ? run_way(session) : run_check(session, given));
+  LEMMA_ASSIGN_OR_RETURN(const ExitCode code, arguments.schedule.empty() ? run_way(session)
+                                              : timed ? run_timed_check(session, *timed)
+                                                      : run_check(session, given));
   if (!arguments.output.empty() && !session.best.steps.empty()) {
     LEMMA_RETURN_IF_ERROR(write_file_atomically(
         arguments.output, collectives::schedule_text(session.best, session.topology.name)));

@@ -138,6 +138,7 @@ void add_verify(CLI::App& plan_command, ExitCode& exit_code) {
 void add_plan_command(CLI::App& application, ExitCode& exit_code) {
   auto* command = application.add_subcommand("plan", "programs over many devices");
   command->require_subcommand(1);
+  add_plan_calibrate(*command, exit_code);
   add_plan_make(*command, exit_code);
   add_verify(*command, exit_code);
   add_plan_collective(*command, exit_code);

@@ -1,16 +1,11 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -21,6 +16,7 @@
 #include "cli/number_check.h"
 #include "cli/plan_program.h"
 #include "cli/plan_rewrites.h"
+#include "cli/progress_line.h"
 #include "engines/model_profiler.h"
 #include "frontend_onnx/import.h"
 #include "outputs/files.h"
@@ -115,50 +111,6 @@ std::string devices_text(const plans::PlacedPlan& planned) {
   }
   return table.text();
 }
-
-/// Says on a terminal what is done and for how long, second by second, once that has taken some seconds.
-class ProgressLine {
- public:
-  ProgressLine() {
-    if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { write_lines(); });
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  ~ProgressLine() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void operator()(std::string text) {
-    const std::lock_guard lock(mutex_);
-    text_ = std::move(text);
-  }
-
- private:
-  static constexpr int seconds_before_lines = 2;
-
-  void write_lines() {
-    std::unique_lock lock(mutex_);
-    bool is_written = false;
-    for (int seconds = 1;; ++seconds) {
-      if (changed_.wait_for(lock, std::chrono::seconds(1), [this] { return is_over_; })) break;
-      if (seconds < seconds_before_lines || text_.empty()) continue;
-      std::cerr << printable(fmt::format("{} ({} s)", text_, seconds)) << "\33[K\r" << std::flush;
-      is_written = true;
-    }
-    if (is_written) std::cerr << "\33[K" << std::flush;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string text_;
-  bool is_over_ = false;
-  std::thread thread_;
-};
 
 /// Each operator on one device.
 Result<ExitCode> make_own(const MakeArguments& arguments, const OnnxModel& model,

@@ -1,6 +1,7 @@
 #include "cli/plan_program.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -12,6 +13,7 @@
 #include "plans/lift/ranked_models.h"
 #include "plans/partition/plan_file.h"
 #include "plans/placement/placement_text.h"
+#include "plans/planner/operator_times.h"
 #include "plans/sharded_models/sharded_plan.h"
 #include "programs/shape_option.h"
 #include "targets/data_files.h"
@@ -161,7 +163,9 @@ Result<PricedCluster> priced_cluster(const ClusterArguments& arguments) {
           file, arguments.hosts == 0 ? std::nullopt : std::optional<std::size_t>(arguments.hosts)));
   LEMMA_ASSIGN_OR_RETURN(const auto description, device_file(cluster.devices.front().description));
   LEMMA_ASSIGN_OR_RETURN(Device device, load_device(description));
-  return PricedCluster{std::move(cluster), OperatorCosts(priced_by_roofline(std::move(device)))};
+  auto measured = std::make_shared<const plans::OperatorTimes>(cluster.operators, device);
+  return PricedCluster{std::move(cluster),
+                       OperatorCosts(priced_by_roofline(std::move(device)), {std::move(measured)})};
 }
 
 void add_program_options(CLI::App& command, PlanArguments& arguments) {

@@ -68,6 +68,8 @@ std::string claims_text(const plans::Relations& relations);
 /// An output that a step of training gives and the next one reads: "w.next" is the next "w" (docs/gradients.md).
 inline constexpr std::string_view next_state = ".next";
 
+/// `lemma plan calibrate`: what ranks take, as a description of a cluster.
+void add_plan_calibrate(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan collective`: schedules of collectives.
 void add_plan_collective(CLI::App& plan_command, ExitCode& exit_code);
 /// `lemma plan emit`: a plan as a directory of source.

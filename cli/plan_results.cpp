@@ -10,7 +10,10 @@
 #include "cli/error_line.h"
 #include "frontend_onnx/tensor_file.h"
 #include "interpreter/random.h"
+#include "outputs/files.h"
+#include "plans/collectives/timed.h"
 #include "report/table.h"
+#include "rule_language/rule_database.h"
 
 namespace lemma {
 
@@ -125,7 +128,43 @@ std::string exchanges_text(const RankResults& results) {
                fmt::format("{}", results.bytes[rank]),
                fmt::format("{}", results.planned_bytes[rank]),
                fmt::format("{}", results.collectives[rank])});
-  return table.text();
+  std::string text = table.text();
+  for (const UsedSchedule& used : results.schedules) {
+    const collectives::Counts counts = collectives::counts_of(*used.schedule);
+    text += fmt::format(
+        "{} of {} ranks by a schedule{}: {} steps, {} sends of one of {} chunks, {} times in a "
+        "step\n",
+        clusters::name(used.schedule->collective), used.schedule->nodes,
+        used.schedule->method.empty() ? "" : fmt::format(" ({})", used.schedule->method),
+        counts.steps, counts.total, used.schedule->chunks, used.exchanges);
+  }
+  return printable(text);
+}
+
+Result<plans::ExchangeSchedules> given_schedules(const std::vector<std::string>& files) {
+  plans::ExchangeSchedules schedules;
+  for (const std::string& file : files) {
+    LEMMA_ASSIGN_OR_RETURN(const std::string text, read_text_file(file));
+    Result<collectives::Schedule> read = collectives::parse_schedule(text);
+    if (collectives::is_timed_schedule(text)) {
+      const auto timed = collectives::parse_timed_schedule(text);
+      read = timed ? Result<collectives::Schedule>(collectives::by_steps(*timed))
+                   : tl::unexpected<Error>(timed.error());
+    }
+    if (!read) return with_context(file, read.error());
+    if (const auto taken = schedules.add(std::move(*read)); !taken)
+      return with_context(file, taken.error());
+  }
+  return schedules;
+}
+
+Result<std::vector<UsedSchedule>> used_schedules(
+    const plans::ExchangeSchedules& schedules,
+    const std::vector<plans::GroupOfExchange>& exchanges) {
+  LEMMA_ASSIGN_OR_RETURN(const std::vector<std::size_t> uses, plans::uses_of(schedules, exchanges));
+  std::vector<UsedSchedule> used;
+  for (std::size_t i = 0; i < uses.size(); ++i) used.push_back({&schedules.all()[i], uses[i]});
+  return used;
 }
 
 plans::Ending ending_of(const Error& error) {

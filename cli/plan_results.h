@@ -12,11 +12,21 @@
 #include "interpreter/tensor.h"
 #include "ir/graph.h"
 #include "plans/on_ranks/communicator.h"
+#include "plans/on_ranks/exchange_schedules.h"
 #include "plans/on_ranks/mpi_ranks.h"
 #include "plans/on_ranks/thread_ranks.h"
 #include "ranks/launcher.h"
 
 namespace lemma {
+
+/// What computes on a rank: the interpreter, or task programs.
+inline const std::vector<std::string> engine_names = {"interpreter", "task-programs"};
+
+/// A schedule by which exchanges were carried out, and how many of them in a step.
+struct UsedSchedule {
+  const collectives::Schedule* schedule = nullptr;
+  std::size_t exchanges = 0;
+};
 
 /// What the ranks have computed and sent, by rank.
 struct RankResults {
@@ -25,6 +35,7 @@ struct RankResults {
   std::vector<std::string> interpreted;      // of the first rank
   std::vector<double> seconds;               // by step, of the first rank, from the beginning
   std::vector<std::vector<double>> numbers;  // by step, of the first rank: outputs of one element
+  std::vector<UsedSchedule> schedules;
 
   explicit RankResults(std::size_t ranks)
       : outputs(ranks), bytes(ranks), messages(ranks), planned_bytes(ranks), collectives(ranks) {}
@@ -53,7 +64,13 @@ Result<void> share_counts(RankResults& results, plans::Communicator& communicato
 /// An error where a rank has sent something else than is planned.
 Result<void> check_sent(const RankResults& results, std::size_t rank,
                         std::uint64_t planned_messages);
-/// A row for each rank.
+/// Reads schedules from files. An error names the file.
+Result<plans::ExchangeSchedules> given_schedules(const std::vector<std::string>& files);
+/// The schedules, and how often a step uses them; an error where one does not fit (plans::uses_of).
+Result<std::vector<UsedSchedule>> used_schedules(
+    const plans::ExchangeSchedules& schedules,
+    const std::vector<plans::GroupOfExchange>& exchanges);
+/// A row for each rank, and a line for each schedule.
 std::string exchanges_text(const RankResults& results);
 /// What a process says of an error, and its exit code.
 plans::Ending ending_of(const Error& error);

@@ -32,11 +32,10 @@ using interpreter::Tensor;
 /// A run of reals over devices rounds in another order than on one.
 constexpr double most_difference = 1e-3;
 
-const std::vector<std::string> engine_names = {"interpreter", "task-programs"};
-
 struct RunPlanArguments : PlanArguments {
   std::uint64_t seed = 0, steps = 1;
   std::string engine = engine_names.front(), exchange = plans::exchange_names().front(), inputs;
+  std::vector<std::string> schedules;
   bool json = false;
 };
 
@@ -100,15 +99,29 @@ std::vector<PassedOn> passed_on(const Graph& single) {
 class PlanRun {
  public:
   PlanRun(const Graph& single, const plans::Program& program, std::vector<NamedTensor> inputs,
-          std::vector<PassedOn> state, const RunPlanArguments& arguments)
+          std::vector<PassedOn> state, const RunPlanArguments& arguments,
+          const plans::ExchangeSchedules& schedules)
       : single_(single),
         program_(program),
         inputs_(std::move(inputs)),
         state_(std::move(state)),
         arguments_(arguments),
+        schedules_(schedules),
         results_(static_cast<std::size_t>(program.mesh.device_count())) {}
 
-  Result<void> operator()() { return run_on_all(results_.outputs.size(), *this); }
+  Result<void> operator()() {
+    // All ranks have the same exchanges.
+    LEMMA_ASSIGN_OR_RETURN(const plans::RankProgram first, plans::rank_program(program_, 0));
+    std::vector<plans::GroupOfExchange> exchanges;
+    for (const plans::Stage& stage : first.stages)
+      for (const plans::Exchange& exchange : stage.exchanges)
+        exchanges.push_back(
+            {&exchange,
+             first.groups[static_cast<std::size_t>(exchange.attributes.integer("device_axis"))]
+                 .size()});
+    LEMMA_ASSIGN_OR_RETURN(results_.schedules, used_schedules(schedules_, exchanges));
+    return run_on_all(results_.outputs.size(), *this);
+  }
 
   const RankResults& results() const { return results_; }
 
@@ -170,7 +183,8 @@ class PlanRun {
     std::vector<Tensor> outputs;
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t step = 0; step < arguments_.steps; ++step) {
-      LEMMA_ASSIGN_OR_RETURN(outputs, plans::run_rank(rank_program, own, engine, communicator));
+      LEMMA_ASSIGN_OR_RETURN(outputs,
+                             plans::run_rank(rank_program, own, engine, communicator, &schedules_));
       for (const PassedOn& state : state_) own[state.input] = outputs[state.output];
       if (communicator.rank() == 0) note_step(outputs, begin);
     }
@@ -186,7 +200,7 @@ class PlanRun {
   }
 
   Result<void> check_traffic(const plans::RankProgram& rank_program, std::size_t rank) {
-    const plans::Traffic planned = plans::planned_traffic(rank_program, rank);
+    const plans::Traffic planned = plans::planned_traffic(rank_program, rank, &schedules_);
     results_.planned_bytes[rank] = planned.bytes * arguments_.steps;
     results_.collectives[rank] = planned.collectives * arguments_.steps;
     return check_sent(results_, rank, planned.messages * arguments_.steps);
@@ -197,6 +211,7 @@ class PlanRun {
   std::vector<NamedTensor> inputs_;
   std::vector<PassedOn> state_;
   const RunPlanArguments& arguments_;
+  const plans::ExchangeSchedules& schedules_;
   RankResults results_;
 };
 
@@ -284,10 +299,24 @@ void print_json(const plans::Program& program, const RunPlanArguments& arguments
         entry[program.outputs[i].name] = results.numbers[step][at++];
     steps.push_back(std::move(entry));
   }
-  const nlohmann::ordered_json answer = {
-      {"engine", arguments.engine},         {"exchange", arguments.exchange},
-      {"interpreted", results.interpreted}, {"ranks", ranks},
-      {"difference", difference},           {"steps", steps}};
+  nlohmann::ordered_json schedules = nlohmann::ordered_json::array();
+  for (const UsedSchedule& used : results.schedules) {
+    const collectives::Counts counts = collectives::counts_of(*used.schedule);
+    schedules.push_back({{"collective", clusters::name(used.schedule->collective)},
+                         {"ranks", used.schedule->nodes},
+                         {"method", used.schedule->method},
+                         {"chunks", used.schedule->chunks},
+                         {"steps", counts.steps},
+                         {"sends", counts.total},
+                         {"exchanges", used.exchanges}});
+  }
+  const nlohmann::ordered_json answer = {{"engine", arguments.engine},
+                                         {"exchange", arguments.exchange},
+                                         {"interpreted", results.interpreted},
+                                         {"ranks", ranks},
+                                         {"schedules", schedules},
+                                         {"difference", difference},
+                                         {"steps", steps}};
   std::cout << answer.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
@@ -298,11 +327,24 @@ ExitCode exit_code_of(double difference) {
 /// A program in which each rank has operators of its own.
 Result<ExitCode> run_own_operators(const Graph& single, const plans::RankedProgram& program,
                                    const std::vector<NamedTensor>& inputs,
-                                   const RunPlanArguments& arguments) {
-  LEMMA_ASSIGN_OR_RETURN(
-      const RankResults results,
-      run_ranked(single, program, inputs,
-                 {arguments.engine != engine_names.front(), arguments.exchange, arguments.steps}));
+                                   const RunPlanArguments& arguments,
+                                   const plans::ExchangeSchedules& schedules) {
+  std::vector<plans::Exchange> exchanges;
+  for (const plans::GroupExchange& exchange : program.exchanges)
+    exchanges.push_back({exchange.op,
+                         exchange.attributes,
+                         {},
+                         {},
+                         program.program.graph.type(exchange.operands.front())});
+  std::vector<plans::GroupOfExchange> groups;
+  for (std::size_t i = 0; i < exchanges.size(); ++i)
+    groups.push_back({&exchanges[i], program.exchanges[i].ranks.size()});
+  LEMMA_ASSIGN_OR_RETURN(std::vector<UsedSchedule> used, used_schedules(schedules, groups));
+  LEMMA_ASSIGN_OR_RETURN(RankResults results,
+                         run_ranked(single, program, inputs,
+                                    {arguments.engine != engine_names.front(), arguments.exchange,
+                                     arguments.steps, schedules}));
+  results.schedules = std::move(used);
   if (!speaks_for_all()) return ExitCode::done;
   LEMMA_ASSIGN_OR_RETURN(const OnOneDevice expected,
                          on_one_device(single, inputs, arguments.steps));
@@ -325,7 +367,13 @@ Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
   FilePlan files;
   add_program_files(files, arguments);
   files.reads_below(arguments.inputs, "--inputs", "input_");
+  for (const std::string& schedule : arguments.schedules) files.reads(schedule, "--schedule");
   LEMMA_RETURN_IF_ERROR(files.check());
+  if (!arguments.schedules.empty() && arguments.exchange != "collectives" &&
+      arguments.exchange != "send-receive")
+    return bad_input("--schedule is for --exchange collectives or send-receive");
+  LEMMA_ASSIGN_OR_RETURN(const plans::ExchangeSchedules schedules,
+                         given_schedules(arguments.schedules));
   ImportOptions reading;
   LEMMA_ASSIGN_OR_RETURN(reading.shapes, parse_shape_options(arguments.shapes));
   LEMMA_ASSIGN_OR_RETURN(const OnnxModel model, import_model(arguments.single, reading));
@@ -334,13 +382,13 @@ Result<ExitCode> run_plan(const RunPlanArguments& arguments) {
   LEMMA_ASSIGN_OR_RETURN(const AnyProgram any, program_of(asked, model));
   LEMMA_ASSIGN_OR_RETURN(const auto inputs,
                          given_inputs(model.graph, arguments.inputs, arguments.seed));
-  if (any.ranked) return run_own_operators(model.graph, *any.ranked, inputs, arguments);
+  if (any.ranked) return run_own_operators(model.graph, *any.ranked, inputs, arguments, schedules);
   const plans::Program& program = any.same;
   std::vector<PassedOn> state;
   if (arguments.steps > 1) {
     LEMMA_ASSIGN_OR_RETURN(state, passed_on(model.graph, program));
   }
-  PlanRun run(model.graph, program, inputs, std::move(state), arguments);
+  PlanRun run(model.graph, program, inputs, std::move(state), arguments, schedules);
   LEMMA_RETURN_IF_ERROR(run());
   if (!speaks_for_all()) return ExitCode::done;
   LEMMA_ASSIGN_OR_RETURN(
@@ -376,6 +424,9 @@ void add_plan_run(CLI::App& plan_command, ExitCode& exit_code) {
                    "steps, one after the other: what is called NAME.next is NAME in the next one")
       ->check(check_positive)
       ->capture_default_str();
+  command->add_option("--schedule", arguments->schedules,
+                      "file of lemma plan collective: collectives of its kind and number of ranks "
+                      "are carried out by this schedule (may be repeated)");
   command->add_flag("--json", arguments->json, "print JSON");
   command->add_option("--seed", arguments->seed, "seed of the random inputs")
       ->capture_default_str();

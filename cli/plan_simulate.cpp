@@ -75,7 +75,8 @@ Result<Simulated> simulate_plan(const SimulatePlanArguments& arguments) {
     result.ranks = static_cast<std::size_t>(any.same.mesh.device_count());
     LEMMA_ASSIGN_OR_RETURN(const clusters::Mesh mesh,
                            plans::matching_mesh(any.same.mesh, priced.cluster));
-    LEMMA_ASSIGN_OR_RETURN(result.graph, plans::task_graph(any.same, mesh, prices, &result.traces));
+    LEMMA_ASSIGN_OR_RETURN(result.graph, plans::task_graph(any.same, mesh, priced.cluster.overlaps,
+                                                           prices, &result.traces));
   }
   if (const auto fault = simulator::fault_of(result.graph)) return internal_error(*fault);
   result.timetable = simulator::simulate(result.graph);

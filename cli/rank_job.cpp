@@ -80,10 +80,11 @@ Result<void> check_ranks(int argument_count, const char* const* arguments) {
                          second = argument_count > 2 ? arguments[2] : std::string_view();
   if (command == "rules" && (second == "build" || second == "generate" || second == solver_command))
     return {};
-  if (command == "plan" && second == "run") return {};
-  return unsupported(fmt::format(
-      "started as {} ranks, but only rules build, rules generate and plan run share their work",
-      size));
+  if (command == "plan" && (second == "run" || second == "calibrate")) return {};
+  return unsupported(
+      fmt::format("started as {} ranks, but only rules build, rules generate, plan run and plan "
+                  "calibrate share their work",
+                  size));
 }
 
 }  // namespace lemma

@@ -29,10 +29,13 @@ class RankedRun {
         options_(options),
         passed_(std::move(passed)),
         passed_channels_(plans::passed_channels(program, passed_)),
+        schedules_(options.schedules),
         results_(program.rank_count()),
         notes_(program.rank_count()),
         parts_(program.outputs.size()),
-        numbers_(program.outputs.size(), std::vector<double>(options.steps)) {}
+        numbers_(program.outputs.size(), std::vector<double>(options.steps)) {
+    schedules_.channel = first_free_channel();
+  }
 
   Result<void> operator()() { return run_on_all(program_.rank_count(), *this); }
 
@@ -64,7 +67,7 @@ class RankedRun {
   Result<void> share(plans::Communicator& communicator) {
     LEMMA_RETURN_IF_ERROR(share_counts(results_, communicator));
     LEMMA_ASSIGN_OR_RETURN(notes_, share_text(notes_[communicator.rank()], communicator));
-    std::uint32_t channel = first_free_channel();
+    std::uint32_t channel = first_free_channel() + 1;  // behind that of schedules
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const std::size_t owner = program_.outputs[i].rank;
       const TensorType& type = program_.program.graph.type(program_.outputs[i].value);
@@ -128,8 +131,9 @@ class RankedRun {
     const std::size_t rank = communicator.rank();
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t step = 0; step < options_.steps; ++step) {
-      LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
-                             plans::run_stages(program_, stages, sources, engine, communicator));
+      LEMMA_ASSIGN_OR_RETURN(
+          std::vector<Tensor> outputs,
+          plans::run_stages(program_, stages, sources, engine, communicator, &schedules_));
       LEMMA_RETURN_IF_ERROR(plans::pass_on(program_, passed_, outputs, sources, communicator));
       std::size_t next = 0;
       for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
@@ -146,7 +150,8 @@ class RankedRun {
   }
 
   Result<void> check_traffic(std::size_t rank) {
-    const plans::Traffic planned = plans::planned_traffic(program_, rank, passed_channels_);
+    const plans::Traffic planned =
+        plans::planned_traffic(program_, rank, passed_channels_, &schedules_);
     results_.planned_bytes[rank] = planned.bytes * options_.steps;
     results_.collectives[rank] = planned.collectives * options_.steps;
     return check_sent(results_, rank, planned.messages * options_.steps);
@@ -167,6 +172,7 @@ class RankedRun {
   const RankedRunOptions& options_;
   std::vector<plans::PassedValue> passed_;
   std::vector<plans::MessageChannel> passed_channels_;
+  plans::ExchangeSchedules schedules_;
   RankResults results_;
   std::vector<std::string> notes_;            // by rank: lines
   std::vector<Tensor> parts_;                 // by RankedProgram::outputs, of the last step

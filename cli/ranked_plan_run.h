@@ -15,6 +15,7 @@ struct RankedRunOptions {
   bool has_task_programs = false;
   std::string exchange;  // one of plans::exchange_names()
   std::uint64_t steps = 1;
+  plans::ExchangeSchedules schedules = {};
 };
 
 /// For inputs of the single-device graph by name. The outputs of the first rank are those of the program, whole; the others

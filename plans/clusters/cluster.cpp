@@ -94,8 +94,9 @@ class Reader {
   Reader(const Json& json, std::optional<std::size_t> asked) : root_{&json, ""}, asked_(asked) {}
 
   Result<Cluster> read() {
-    LEMMA_RETURN_IF_ERROR(check_object(
-        root_, {"name", "source", "hosts", "devices", "switches", "network", "links", "meshes"}));
+    LEMMA_RETURN_IF_ERROR(
+        check_object(root_, {"name", "source", "hosts", "devices", "switches", "network", "links",
+                             "meshes", "overlap", "measured", "operators"}));
     LEMMA_ASSIGN_OR_RETURN(cluster_.name, name_at(member(root_, "name")));
     LEMMA_ASSIGN_OR_RETURN(cluster_.source, name_at(member(root_, "source")));
     LEMMA_RETURN_IF_ERROR(read_hosts());
@@ -103,6 +104,9 @@ class Reader {
     LEMMA_RETURN_IF_ERROR(read_switches());
     LEMMA_RETURN_IF_ERROR(read_links());
     LEMMA_RETURN_IF_ERROR(check_connected());
+    LEMMA_RETURN_IF_ERROR(read_overlap());
+    LEMMA_RETURN_IF_ERROR(read_measured());
+    LEMMA_RETURN_IF_ERROR(read_operators());
     LEMMA_RETURN_IF_ERROR(read_meshes());
     return cluster_;
   }
@@ -117,6 +121,10 @@ class Reader {
   Result<void> add_link(const Field& field, Link link);
   Result<std::vector<End>> ends_of(const Field& field, std::size_t host) const;
   Result<void> check_connected() const;
+  Result<void> read_overlap();
+  Result<void> read_measured();
+  static Result<std::vector<MeasuredTime>> read_times(const Field& field);
+  Result<void> read_operators();
   Result<void> read_meshes();
   Result<Axis> read_axis(const Field& field) const;
 
@@ -360,7 +368,75 @@ Result<Axis> Reader::read_axis(const Field& field) const {
   LEMMA_ASSIGN_OR_RETURN(axis.bytes_per_second,
                          number_above_zero(member(field, "bytes_per_second")));
   LEMMA_ASSIGN_OR_RETURN(axis.collectives, read_collectives(member(field, "collectives")));
+  axis.measured = cluster_.measured;
   return axis;
+}
+
+Result<void> Reader::read_overlap() {
+  const Field field = member(root_, "overlap");
+  if (field.json == nullptr) return {};
+  if (!field.json->is_boolean()) return wrong(field, "true or false");
+  cluster_.overlaps = field.json->get<bool>();
+  return {};
+}
+
+/// Pairs of bytes and seconds, the bytes ascending.
+Result<std::vector<MeasuredTime>> Reader::read_times(const Field& field) {
+  constexpr std::string_view needed = "a list of pairs of bytes and seconds";
+  LEMMA_ASSIGN_OR_RETURN(const std::size_t size, list_size(field, needed));
+  if (size == 0) return wrong(field, "a list of at least 1 pair of bytes and seconds");
+  std::vector<MeasuredTime> times;
+  for (std::size_t at = 0; at < size; ++at) {
+    const Field pair = element(field, at);
+    if (!pair.json->is_array() || pair.json->size() != 2)
+      return wrong(pair, "a pair of bytes and seconds");
+    MeasuredTime time;
+    LEMMA_ASSIGN_OR_RETURN(time.bytes, number_above_zero(element(pair, 0)));
+    LEMMA_ASSIGN_OR_RETURN(time.seconds, number_above_zero(element(pair, 1)));
+    if (!times.empty() && time.bytes <= times.back().bytes)
+      return wrong(element(pair, 0), "a number above that of the pair before");
+    times.push_back(time);
+  }
+  return times;
+}
+
+Result<void> Reader::read_measured() {
+  const Field field = member(root_, "measured");
+  if (field.json == nullptr) return {};
+  LEMMA_ASSIGN_OR_RETURN(const std::size_t size, list_size(field, "a list of measured exchanges"));
+  const std::vector<std::string_view> names = measured_names();
+  MeasuredTimes measured;
+  for (std::size_t place = 0; place < size; ++place) {
+    const Field entry = element(field, place);
+    LEMMA_RETURN_IF_ERROR(check_object(entry, {"what", "ranks", "times"}));
+    LEMMA_ASSIGN_OR_RETURN(std::string what, name_at(member(entry, "what")));
+    if (std::find(names.begin(), names.end(), what) == names.end())
+      return wrong(member(entry, "what"), fmt::format("one of {}", fmt::join(names, ", ")));
+    LEMMA_ASSIGN_OR_RETURN(const std::size_t ranks,
+                           whole_number(member(entry, "ranks"), 2, most_devices));
+    if (measured.all().contains({what, ranks}))
+      return wrong(entry, "one entry for each exchange and number of ranks");
+    LEMMA_ASSIGN_OR_RETURN(std::vector<MeasuredTime> times, read_times(member(entry, "times")));
+    measured.add(std::move(what), ranks, std::move(times));
+  }
+  cluster_.measured = std::make_shared<const MeasuredTimes>(std::move(measured));
+  return {};
+}
+
+Result<void> Reader::read_operators() {
+  const Field field = member(root_, "operators");
+  if (field.json == nullptr) return {};
+  if (!field.json->is_object()) return wrong(field, "an object with operators and their times");
+  for (const auto& [text, json] : field.json->items()) {
+    const Field entry{&json, fmt::format("operators.{}", text)};
+    if (!json.is_array() || json.size() != 2)
+      return wrong(entry, "a pair of measured seconds and those by the device's description");
+    MeasuredOperator measured{text, 0, 0};
+    LEMMA_ASSIGN_OR_RETURN(measured.seconds, number_above_zero(element(entry, 0)));
+    LEMMA_ASSIGN_OR_RETURN(measured.predicted, number_above_zero(element(entry, 1)));
+    cluster_.operators.push_back(std::move(measured));
+  }
+  return {};
 }
 
 Result<void> Reader::read_meshes() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/result.h"
 #include "plans/clusters/collectives.h"
+#include "plans/clusters/measured.h"
 
 namespace lemma::clusters {
 
@@ -41,6 +43,7 @@ struct Axis {
   /// What collectives take along it while all groups do the same, one entry for each way to do it. A collective that is not here
   /// takes what the best known algorithm takes by messages as above.
   std::map<Collective, std::vector<CollectiveTime>> collectives = {};
+  std::shared_ptr<const MeasuredTimes> measured = nullptr;  // the cluster's; null: none
 };
 /// Seconds of a collective along an axis, in the way that takes the least.
 double seconds_along(const Axis& axis, Collective collective, double bytes);
@@ -51,6 +54,13 @@ struct Mesh {
   std::vector<Axis> axes;
 };
 
+/// An operator with its attributes and the types of its operands and results, and what it took by itself on a device.
+struct MeasuredOperator {
+  std::string text;      // "MatMul{} f32[8, 16], f32[16, 4] -> f32[8, 4]"
+  double seconds = 0;    // measured
+  double predicted = 0;  // seconds by the description of the device
+};
+
 struct Cluster {
   std::string name;
   std::string source;  // where the figures come from
@@ -59,6 +69,10 @@ struct Cluster {
   std::vector<std::string> switches;
   std::vector<Link> links;
   std::vector<Mesh> meshes;
+  /// Whether a device computes while it sends and receives. Processors that copy what they send do not.
+  bool overlaps = true;
+  std::shared_ptr<const MeasuredTimes> measured = nullptr;  // null: none
+  std::vector<MeasuredOperator> operators;                  // by their texts
 };
 
 /// The cluster that a file describes, with so many hosts, or with the usual number. An error names the file, the field, what
@@ -69,7 +83,8 @@ Result<Cluster> load_cluster(const std::filesystem::path& file,
 Result<Cluster> read_cluster(std::string_view text,
                              std::optional<std::size_t> hosts = std::nullopt);
 
-/// The text of a file that describes a cluster of one host: read_cluster gives the cluster again.
+/// The text of a file that describes a cluster of one host: equal clusters have equal texts, and read_cluster gives the cluster
+/// again.
 std::string cluster_text(const Cluster& cluster);
 
 /// The mesh with this name, or an error that lists those that there are.

@@ -1,3 +1,5 @@
+// The file of a cluster of one host, written.
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +44,27 @@ OrderedJson axis_of(const Axis& axis) {
   return json;
 }
 
+OrderedJson measured_of(const MeasuredTimes& measured) {
+  OrderedJson entries = OrderedJson::array();
+  for (const auto& [key, times] : measured.all()) {
+    OrderedJson pairs = OrderedJson::array();
+    for (const MeasuredTime& time : times)
+      pairs.push_back(OrderedJson::array({static_cast<std::uint64_t>(time.bytes), time.seconds}));
+    entries.push_back({{"what", key.first}, {"ranks", key.second}, {"times", std::move(pairs)}});
+  }
+  return entries;
+}
+
+/// An object with a line for each entry.
+std::string operators_text(const std::vector<MeasuredOperator>& operators) {
+  std::string text;
+  for (const MeasuredOperator& measured : operators)
+    text +=
+        fmt::format("{}\n    {}: {}", text.empty() ? "" : ",", OrderedJson(measured.text).dump(),
+                    OrderedJson::array({measured.seconds, measured.predicted}).dump());
+  return fmt::format("{{{}\n  }}", text);
+}
+
 }  // namespace
 
 std::string cluster_text(const Cluster& cluster) {
@@ -67,8 +90,13 @@ std::string cluster_text(const Cluster& cluster) {
                                  OrderedJson(cluster.source).dump(), lines_of(devices));
   if (!cluster.switches.empty())
     text += fmt::format(",\n  \"switches\": {}", OrderedJson(cluster.switches).dump());
-  return text + fmt::format(",\n  \"links\": {},\n  \"meshes\": {}\n}}\n", lines_of(links),
-                            lines_of(meshes));
+  text += fmt::format(",\n  \"links\": {},\n  \"meshes\": {}", lines_of(links), lines_of(meshes));
+  if (!cluster.overlaps) text += ",\n  \"overlap\": false";
+  if (cluster.measured != nullptr)
+    text += fmt::format(",\n  \"measured\": {}", lines_of(measured_of(*cluster.measured)));
+  if (!cluster.operators.empty())
+    text += fmt::format(",\n  \"operators\": {}", operators_text(cluster.operators));
+  return text + "\n}\n";
 }
 
 }  // namespace lemma::clusters

@@ -192,7 +192,9 @@ std::string_view name(Algorithm algorithm) {
   return "";
 }
 
-Wire wire_of(const Axis& axis) { return {axis.latency_seconds, 1 / axis.bytes_per_second, 0}; }
+Wire wire_of(const Axis& axis) {
+  return {axis.latency_seconds, 1 / axis.bytes_per_second, 0, axis.measured.get()};
+}
 
 double CollectiveCost::seconds(const Wire& wire) const {
   return steps * wire.latency_seconds + path_bytes * wire.seconds_per_byte +
@@ -225,6 +227,9 @@ BestAlgorithm best_algorithm(Collective collective, double bytes, std::size_t pa
     const double seconds = cost->seconds(wire);
     if (!best || seconds < best->seconds) best = BestAlgorithm{algorithm, *cost, seconds};
   }
+  if (wire.measured != nullptr && participants > 1)
+    if (const auto seconds = wire.measured->seconds(name(collective), bytes, participants))
+      best->seconds = *seconds;
   return *best;  // the naive algorithm does all collectives
 }
 

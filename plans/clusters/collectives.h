@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "plans/clusters/measured.h"
+
 namespace lemma::clusters {
 
 struct Axis;
@@ -41,6 +43,8 @@ struct Wire {
   double latency_seconds = 0;
   double seconds_per_byte = 0;
   double reduce_seconds_per_byte = 0;
+  /// What was measured, which comes before all of this; null: nothing.
+  const MeasuredTimes* measured = nullptr;
 };
 Wire wire_of(const Axis& axis);
 
@@ -70,7 +74,8 @@ struct BestAlgorithm {
   CollectiveCost cost;
   double seconds = 0;
 };
-/// The one that takes the least time; of equal ones the first.
+/// The one that takes the least time; of equal ones the first. Where the collective was measured on so many devices, `seconds` are
+/// those.
 BestAlgorithm best_algorithm(Collective collective, double bytes, std::size_t participants,
                              const Wire& wire);
 

@@ -252,11 +252,16 @@ class Try {
       arrivals_;
 };
 
-}  // namespace
+void sort_by_begin(TimedSchedule& schedule) {
+  std::sort(schedule.sends.begin(), schedule.sends.end(),
+            [](const TimedSend& left, const TimedSend& right) {
+              return std::tie(left.begin, left.from, left.to) <
+                     std::tie(right.begin, right.from, right.to);
+            });
+}
 
-Result<Greedy> greedy(const Topology& topology, const GreedyRequest& request) {
-  if (request.collective != Collective::all_gather && request.collective != Collective::broadcast)
-    return unsupported("timed schedules are of all-gather and broadcast only");
+/// Of an all-gather or a broadcast.
+Result<Greedy> spread(const Topology& topology, const GreedyRequest& request) {
   LEMMA_ASSIGN_OR_RETURN(const Bounds bounds,
                          bounds_of(topology, request.collective, request.root));
   static_cast<void>(bounds);  // all nodes are reached
@@ -267,11 +272,7 @@ Result<Greedy> greedy(const Topology& topology, const GreedyRequest& request) {
     TimedSchedule schedule{request.collective,  topology.nodes,
                            problem.chunks,      request.root,
                            request.chunk_bytes, Try(problem, request.seed + number).run()};
-    std::sort(schedule.sends.begin(), schedule.sends.end(),
-              [](const TimedSend& left, const TimedSend& right) {
-                return std::tie(left.begin, left.from, left.to) <
-                       std::tie(right.begin, right.from, right.to);
-              });
+    sort_by_begin(schedule);
     if (const auto fault = fault_of(topology, schedule))
       return internal_error(fmt::format("the schedule is wrong: {}", *fault));
     ++result.tries;
@@ -279,6 +280,50 @@ Result<Greedy> greedy(const Topology& topology, const GreedyRequest& request) {
       result.schedule = std::move(schedule);
     if (result.schedule.end() == result.bound) break;
   }
+  return result;
+}
+
+/// Each chunk is added up along the links on which the all-gather spreads it, from its end to its begin.
+void reverse_in_time(TimedSchedule& schedule) {
+  const Time end = schedule.end();
+  schedule.collective = Collective::reduce_scatter;
+  for (TimedSend& send : schedule.sends)
+    send = {send.to, send.from, send.chunk, end - send.end, end - send.begin, Action::add};
+  sort_by_begin(schedule);
+}
+
+/// One schedule, and then another one of the same chunks.
+void append(TimedSchedule& schedule, const TimedSchedule& other) {
+  const Time begin = schedule.end();
+  for (TimedSend send : other.sends) {
+    send.begin += begin;
+    send.end += begin;
+    schedule.sends.push_back(send);
+  }
+}
+
+}  // namespace
+
+Result<Greedy> greedy(const Topology& topology, const GreedyRequest& request) {
+  if (request.collective == Collective::all_gather || request.collective == Collective::broadcast)
+    return spread(topology, request);
+  if (!has_checked_sums(request.collective, topology.nodes, request.chunks * topology.nodes))
+    return unsupported(
+        fmt::format("there are no timed schedules of {} with so many nodes and chunks",
+                    name(request.collective)));
+  GreedyRequest gather = request;
+  gather.collective = Collective::all_gather;
+  LEMMA_ASSIGN_OR_RETURN(Greedy result, spread(reversed(topology), gather));
+  reverse_in_time(result.schedule);
+  if (request.collective == Collective::all_reduce) {
+    LEMMA_ASSIGN_OR_RETURN(const Greedy after, spread(topology, gather));
+    append(result.schedule, after.schedule);
+    result.schedule.collective = Collective::all_reduce;
+    result.bound = std::max(result.bound, after.bound);
+    result.tries += after.tries;
+  }
+  if (const auto fault = fault_of(topology, result.schedule))
+    return internal_error(fmt::format("the schedule is wrong: {}", *fault));
   return result;
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view format_name = "lemma collective";
+constexpr std::string_view format_name = "lemma collective",
+                           timed_format_name = "lemma timed collective";
 constexpr std::array<std::string_view, 3> action_names = {"copy", "add", "add operand"};
 
 std::string send_text(const Send& send) {
@@ -30,16 +31,8 @@ class Reader {
   explicit Reader(const Json& json) : json_(json) {}
 
   Result<Schedule> read() {
-    if (!json_.is_object() || json_.value("format", Json()) != format_name)
-      return bad_input(fmt::format("is no schedule: \"format\": \"{}\" is needed", format_name));
-    if (json_.value("version", Json()) != 1) return wrong("version", json_["version"], "1");
-    const Json& name = field("collective");
-    if (!name.is_string()) return wrong("collective", name, "a name");
-    LEMMA_ASSIGN_OR_RETURN(schedule_.collective, collective_named(name.get<std::string>()));
+    LEMMA_RETURN_IF_ERROR(read_head(format_name));
     if (const Json& method = field("method"); method.is_string()) schedule_.method = method;
-    LEMMA_ASSIGN_OR_RETURN(schedule_.nodes, number("nodes", field("nodes"), 1, most_nodes));
-    LEMMA_ASSIGN_OR_RETURN(schedule_.chunks, number("chunks", field("chunks"), 1, most_chunks));
-    LEMMA_ASSIGN_OR_RETURN(schedule_.root, number("root", field("root"), 0, schedule_.nodes - 1));
     const Json& steps = field("steps");
     if (!steps.is_array()) return wrong("steps", steps, "a list of steps");
     for (std::size_t at = 0; at < steps.size(); ++at)
@@ -47,8 +40,61 @@ class Reader {
     return std::move(schedule_);
   }
 
+  Result<TimedSchedule> read_timed() {
+    LEMMA_RETURN_IF_ERROR(read_head(timed_format_name));
+    TimedSchedule timed{
+        schedule_.collective, schedule_.nodes, schedule_.chunks, schedule_.root, 0, {}};
+    const Json& bytes = field("chunk_bytes");
+    if (!bytes.is_number() || !(bytes.get<double>() > 0))
+      return wrong("chunk_bytes", bytes, "a number above 0");
+    timed.chunk_bytes = bytes;
+    const Json& sends = field("sends");
+    if (!sends.is_array()) return wrong("sends", sends, "a list of sends");
+    for (std::size_t at = 0; at < sends.size(); ++at) {
+      LEMMA_ASSIGN_OR_RETURN(const TimedSend send,
+                             read_timed_send(fmt::format("sends[{}]", at), sends[at]));
+      if (!timed.sends.empty() && send.begin < timed.sends.back().begin)
+        return wrong(fmt::format("sends[{}][3]", at), sends[at][3],
+                     "a begin that is not before that of the send before");
+      timed.sends.push_back(send);
+    }
+    return timed;
+  }
+
  private:
   static constexpr std::uint64_t most_chunks = 1U << 20;
+
+  /// What both forms have.
+  Result<void> read_head(std::string_view format) {
+    if (!json_.is_object() || json_.value("format", Json()) != format)
+      return bad_input(fmt::format("is no schedule: \"format\": \"{}\" is needed", format));
+    if (json_.value("version", Json()) != 1) return wrong("version", json_["version"], "1");
+    const Json& name = field("collective");
+    if (!name.is_string()) return wrong("collective", name, "a name");
+    LEMMA_ASSIGN_OR_RETURN(schedule_.collective, collective_named(name.get<std::string>()));
+    LEMMA_ASSIGN_OR_RETURN(schedule_.nodes, number("nodes", field("nodes"), 1, most_nodes));
+    LEMMA_ASSIGN_OR_RETURN(schedule_.chunks, number("chunks", field("chunks"), 1, most_chunks));
+    LEMMA_ASSIGN_OR_RETURN(schedule_.root, number("root", field("root"), 0, schedule_.nodes - 1));
+    return {};
+  }
+
+  Result<TimedSend> read_timed_send(const std::string& path, const Json& json) const {
+    const auto is_time = [](const Json& value) {
+      return value.is_number_integer() && value.get<Time>() >= 0;
+    };
+    if (!json.is_array() || json.size() < 5 || json.size() > 6 || !is_time(json[3]) ||
+        !is_time(json[4]) || (json.size() == 6 && json[5] != "add"))
+      return wrong(path, json,
+                   "a list of the sender, the receiver, the chunk, the picoseconds from and to, "
+                   "and \"add\" where it is added");
+    TimedSend send;
+    LEMMA_ASSIGN_OR_RETURN(send.from, number(path + "[0]", json[0], 0, schedule_.nodes - 1));
+    LEMMA_ASSIGN_OR_RETURN(send.to, number(path + "[1]", json[1], 0, schedule_.nodes - 1));
+    LEMMA_ASSIGN_OR_RETURN(send.chunk, number(path + "[2]", json[2], 0, schedule_.chunks - 1));
+    send.begin = json[3], send.end = json[4];
+    if (json.size() == 6) send.action = Action::add;
+    return send;
+  }
 
   static tl::unexpected<Error> wrong(std::string_view path, const Json& json,
                                      std::string_view needed) {
@@ -135,8 +181,9 @@ std::string schedule_text(const TimedSchedule& schedule, std::string_view topolo
       schedule.chunks, schedule.root, schedule.chunk_bytes);
   for (std::size_t at = 0; at < schedule.sends.size(); ++at) {
     const TimedSend& send = schedule.sends[at];
-    text += fmt::format("{}\n  [{},{},{},{},{}]", at == 0 ? "" : ",", send.from, send.to,
-                        send.chunk, send.begin, send.end);
+    text +=
+        fmt::format("{}\n  [{},{},{},{},{}{}]", at == 0 ? "" : ",", send.from, send.to, send.chunk,
+                    send.begin, send.end, send.action == Action::copy ? "" : ",\"add\"");
   }
   return text + "\n ]\n}\n";
 }
@@ -145,6 +192,17 @@ Result<Schedule> parse_schedule(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return bad_input("is not JSON; one JSON object is needed");
   return Reader(json).read();
+}
+
+bool is_timed_schedule(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  return json.is_object() && json.value("format", Json()) == timed_format_name;
+}
+
+Result<TimedSchedule> parse_timed_schedule(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return bad_input("is not JSON; one JSON object is needed");
+  return Reader(json).read_timed();
 }
 
 }  // namespace lemma::collectives

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "made_operators/per_device.h"
+#include "plans/on_ranks/applied.h"
 
 namespace lemma::plans {
 
@@ -223,162 +224,7 @@ class Builder {
   std::set<ValueId> kept_;                         // needed behind the stage that computes them
 };
 
-/// One operator on one tensor.
-Result<Tensor> applied(std::string_view op, const Tensor& operand, Attributes attributes) {
-  Graph graph;
-  LEMMA_ASSIGN_OR_RETURN(const ValueId x, graph.add_input("x", operand.type()));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId y, graph.add(op, {x}, std::move(attributes)));
-  LEMMA_RETURN_IF_ERROR(graph.add_output("y", y));
-  interpreter::RunOptions options;
-  options.threads = 1;
-  const std::vector<NamedTensor> inputs = {{"x", operand}};
-  LEMMA_ASSIGN_OR_RETURN(std::vector<Tensor> results, interpreter::run(graph, inputs, options));
-  return std::move(results[0]);
-}
-
-interpreter::Sizes stacked(std::size_t count, const interpreter::Sizes& sizes) {
-  interpreter::Sizes result = {static_cast<std::int64_t>(count)};
-  result.insert(result.end(), sizes.begin(), sizes.end());
-  return result;
-}
-
-/// The exchange of one collective on one rank. Tensors of a group are stacked in the order of its ranks.
-class Exchanging {
- public:
-  Exchanging(const Exchange& exchange, const Group& group, std::size_t axes_in_front,
-             Communicator& communicator)
-      : exchange_(exchange),
-        group_(group),
-        axes_in_front_(static_cast<std::int64_t>(axes_in_front)),
-        communicator_(communicator) {}
-
-  Result<Tensor> operator()(const Tensor& own) {
-    const std::string& op = exchange_.op;
-    const auto parts = static_cast<std::int64_t>(group_.size());
-    if (op == "AllGather") {
-      LEMMA_ASSIGN_OR_RETURN(const Tensor all, gathered(own));
-      return applied("Combine", all, {{"axis", axis("axis")}});
-    }
-    if (op == "OwnPart") {
-      LEMMA_ASSIGN_OR_RETURN(
-          const Tensor cut,
-          applied("Partition", own, {{"axis", axis("axis")}, {"parts", Dimension(parts)}}));
-      return element(cut, place_in(group_, communicator_.rank()));
-    }
-    if (op == "ReduceScatter") return scattered(own, axis("axis"));
-    if (op == "AllReduce") return reduced_on_all(own);
-    if (op == "AllToAll") {
-      LEMMA_ASSIGN_OR_RETURN(
-          const Tensor cut,
-          applied("Partition", own, {{"axis", axis("split_axis")}, {"parts", Dimension(parts)}}));
-      LEMMA_ASSIGN_OR_RETURN(const Tensor received, exchanged(cut));
-      return applied("Combine", received, {{"axis", axis("concat_axis")}});
-    }
-    if (op == "Broadcast") {
-      LEMMA_ASSIGN_OR_RETURN(const Tensor all, gathered(own));
-      return element(all,
-                     static_cast<std::size_t>(exchange_.attributes.dimension("root").offset()));
-    }
-    if (op == "Permute") return shifted(own);
-    return unsupported(fmt::format("{} cannot be run on ranks", op));
-  }
-
- private:
-  /// An axis of the tensor on one rank.
-  std::int64_t axis(std::string_view name) const {
-    return exchange_.attributes.integer(name) - axes_in_front_;
-  }
-
-  /// A tensor that receives, where others may write to it, and its memory.
-  struct Received {
-    Tensor tensor;
-    std::span<std::byte> bytes;
-  };
-  Result<Received> receiving(DataType type, const interpreter::Sizes& sizes) {
-    Received received;
-    const std::size_t bytes =
-        byte_size(type) * static_cast<std::size_t>(interpreter::element_count(sizes));
-    LEMMA_ASSIGN_OR_RETURN(received.bytes, communicator_.landing(group_, bytes));
-    if (received.bytes.size() == bytes && bytes > 0) {
-      received.tensor = Tensor::over(type, sizes, nullptr, received.bytes);
-    } else {
-      received.tensor = Tensor::uninitialized(type, sizes);
-      received.bytes = received.tensor.writable_bytes();
-    }
-    return received;
-  }
-
-  Result<Tensor> gathered(const Tensor& own) {
-    LEMMA_ASSIGN_OR_RETURN(const Received all,
-                           receiving(own.data_type(), stacked(group_.size(), own.sizes())));
-    LEMMA_RETURN_IF_ERROR(communicator_.all_gather(group_, own.bytes(), all.bytes));
-    return all.tensor;
-  }
-  Result<Tensor> exchanged(const Tensor& parts) {
-    LEMMA_ASSIGN_OR_RETURN(const Received received, receiving(parts.data_type(), parts.sizes()));
-    LEMMA_RETURN_IF_ERROR(communicator_.all_to_all(group_, parts.bytes(), received.bytes));
-    return received.tensor;
-  }
-  Result<Tensor> reduced(const Tensor& all) {
-    return applied("Reduce", all, {{"reduction", exchange_.attributes.string("reduction")}});
-  }
-  Result<Tensor> scattered(const Tensor& own, std::int64_t along) {
-    LEMMA_ASSIGN_OR_RETURN(
-        const Tensor cut,
-        applied("Partition", own,
-                {{"axis", along}, {"parts", Dimension(static_cast<std::int64_t>(group_.size()))}}));
-    LEMMA_ASSIGN_OR_RETURN(const Tensor received, exchanged(cut));
-    return reduced(received);
-  }
-  /// Each rank adds up a part, and gives it to all: as few bytes as a ring needs.
-  Result<Tensor> reduced_on_all(const Tensor& own) {
-    const std::int64_t count = own.element_count();
-    if (count % static_cast<std::int64_t>(group_.size()) != 0) {
-      LEMMA_ASSIGN_OR_RETURN(const Tensor all, gathered(own));
-      return reduced(all);
-    }
-    LEMMA_ASSIGN_OR_RETURN(const Tensor part, scattered(own.with_sizes({count}), 0));
-    LEMMA_ASSIGN_OR_RETURN(const Tensor all, gathered(part));
-    return all.with_sizes(own.sizes());
-  }
-  Result<Tensor> shifted(const Tensor& own) {
-    const auto count = static_cast<std::int64_t>(group_.size());
-    const auto place = static_cast<std::int64_t>(place_in(group_, communicator_.rank()));
-    const std::int64_t shift = exchange_.attributes.integer("shift");
-    const bool ring = exchange_.attributes.integer("ring") != 0;
-    const auto rank_at = [&](std::int64_t at) {
-      if (ring) at = ((at % count) + count) % count;
-      return at < 0 || at >= count ? communicator_.size() : group_[static_cast<std::size_t>(at)];
-    };
-    Tensor received = Tensor::uninitialized(own.data_type(), own.sizes());
-    const std::span<std::byte> bytes = received.writable_bytes();
-    std::fill(bytes.begin(), bytes.end(), std::byte{0});
-    LEMMA_RETURN_IF_ERROR(communicator_.shift(group_, rank_at(place + shift),
-                                              rank_at(place - shift), own.bytes(), bytes));
-    return received;
-  }
-
-  /// One of the stacked tensors.
-  static Tensor element(const Tensor& all, std::size_t place) {
-    const interpreter::Sizes sizes(all.sizes().begin() + 1, all.sizes().end());
-    const std::size_t size = all.bytes().size() / static_cast<std::size_t>(all.sizes()[0]);
-    return Tensor::over(all.data_type(), sizes, std::make_shared<Tensor>(all),
-                        all.bytes().subspan(place * size, size));
-  }
-
-  const Exchange& exchange_;
-  const Group& group_;
-  std::int64_t axes_in_front_;
-  Communicator& communicator_;
-};
-
 }  // namespace
-
-Result<Tensor> exchange_on_group(const Exchange& exchange, const Group& group,
-                                 std::size_t axes_in_front, Communicator& communicator,
-                                 const Tensor& own) {
-  return Exchanging(exchange, group, axes_in_front, communicator)(own);
-}
 
 Result<RankProgram> rank_program(const Program& program, std::size_t rank) {
   return Builder(program, rank)();
@@ -393,7 +239,8 @@ StageEngine interpreter_engine(int threads) {
 }
 
 Result<std::vector<Tensor>> run_rank(const RankProgram& program, std::vector<Tensor> inputs,
-                                     const StageEngine& engine, Communicator& communicator) {
+                                     const StageEngine& engine, Communicator& communicator,
+                                     const ExchangeSchedules* schedules) {
   std::map<ValueId, Tensor> values;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values.emplace(program.inputs[i], std::move(inputs[i]));
@@ -412,9 +259,10 @@ Result<std::vector<Tensor>> run_rank(const RankProgram& program, std::vector<Ten
       const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
       communicator.enter(
           fmt::format("{} of '{}' behind stage {}", exchange.op, name_of(exchange.operand), i + 1));
-      Exchanging exchanging(exchange, program.groups[axis], program.groups.size() - 1,
-                            communicator);
-      LEMMA_ASSIGN_OR_RETURN(Tensor result, exchanging(values.at(exchange.operand)));
+      LEMMA_ASSIGN_OR_RETURN(
+          Tensor result,
+          exchange_on_group(exchange, program.groups[axis], program.groups.size() - 1, communicator,
+                            values.at(exchange.operand), schedules));
       values.insert_or_assign(exchange.result, std::move(result));
     }
   }

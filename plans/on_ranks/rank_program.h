@@ -14,6 +14,8 @@
 
 namespace lemma::plans {
 
+class ExchangeSchedules;
+
 /// A collective along one axis of the mesh.
 struct Exchange {
   std::string op;  // AllGather, ...
@@ -39,10 +41,11 @@ struct RankProgram {
 Result<RankProgram> rank_program(const Program& program, std::size_t rank);
 
 /// What a rank gets of a collective of a group; tensors have so many axes of devices in front on which the exchange's
-/// attributes count.
+/// attributes count. `schedules`: in place of the built-in ways, where they have one (uses_of says whether they fit); null: none.
 Result<interpreter::Tensor> exchange_on_group(const Exchange& exchange, const Group& group,
                                               std::size_t axes_in_front, Communicator& communicator,
-                                              const interpreter::Tensor& own);
+                                              const interpreter::Tensor& own,
+                                              const ExchangeSchedules* schedules = nullptr);
 
 /// What runs the graph of a stage.
 using StageEngine = std::function<Result<std::vector<interpreter::Tensor>>(
@@ -54,7 +57,8 @@ StageEngine interpreter_engine(int threads);
 Result<std::vector<interpreter::Tensor>> run_rank(const RankProgram& program,
                                                   std::vector<interpreter::Tensor> inputs,
                                                   const StageEngine& engine,
-                                                  Communicator& communicator);
+                                                  Communicator& communicator,
+                                                  const ExchangeSchedules* schedules = nullptr);
 
 /// The part of a tensor that a rank has.
 Result<interpreter::Tensor> part_of(const interpreter::Tensor& whole, const Placement& placement,

@@ -187,15 +187,16 @@ Result<Tensor> received_tensor(const TensorType& type, std::size_t from, std::ui
 
 /// A message or an exchange of a rank.
 Result<void> communicate(const RankedProgram& program, const Step& step, RankValueMap& values,
-                         Communicator& communicator) {
+                         Communicator& communicator, const ExchangeSchedules* schedules) {
   const Graph& graph = program.program.graph;
   if (step.kind == StepKind::exchange) {
     const GroupExchange& exchange = program.exchanges[step.number];
     const Ends ends = ends_of(program, communicator.rank(), step);
     LEMMA_ASSIGN_OR_RETURN(
-        Tensor result, exchange_on_group({exchange.op, exchange.attributes, ends.operand,
-                                          ends.result, graph.type(ends.operand)},
-                                         exchange.ranks, 0, communicator, values.at(ends.operand)));
+        Tensor result,
+        exchange_on_group(
+            {exchange.op, exchange.attributes, ends.operand, ends.result, graph.type(ends.operand)},
+            exchange.ranks, 0, communicator, values.at(ends.operand), schedules));
     values.insert_or_assign(ends.result, std::move(result));
     return {};
   }
@@ -260,7 +261,8 @@ Result<RankValueMap> source_tensors(const Graph& single, const RankedProgram& pr
 
 Result<std::vector<Tensor>> run_stages(const RankedProgram& program,
                                        const std::vector<RankStage>& stages, RankValueMap values,
-                                       const StageEngine& engine, Communicator& communicator) {
+                                       const StageEngine& engine, Communicator& communicator,
+                                       const ExchangeSchedules* schedules) {
   LEMMA_RETURN_IF_ERROR(communicator.begin_step());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const RankStage& stage = stages[i];
@@ -275,7 +277,7 @@ Result<std::vector<Tensor>> run_stages(const RankedProgram& program,
     }
     if (stage.then) {
       communicator.enter(fmt::format("{} behind stage {}", described(program, *stage.then), i + 1));
-      LEMMA_RETURN_IF_ERROR(communicate(program, *stage.then, values, communicator));
+      LEMMA_RETURN_IF_ERROR(communicate(program, *stage.then, values, communicator, schedules));
     }
     for (const ValueId value : stage.last_used) values.erase(value);
   }

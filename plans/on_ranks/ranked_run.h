@@ -57,7 +57,8 @@ Result<RankValueMap> source_tensors(const Graph& single, const RankedProgram& pr
 Result<std::vector<interpreter::Tensor>> run_stages(const RankedProgram& program,
                                                     const std::vector<RankStage>& stages,
                                                     RankValueMap values, const StageEngine& engine,
-                                                    Communicator& communicator);
+                                                    Communicator& communicator,
+                                                    const ExchangeSchedules* schedules = nullptr);
 
 /// An output of the single-device graph from what ranks have of it; `parts` belong to RankedProgram::outputs.
 Result<interpreter::Tensor> whole_output(const RankedProgram& program, const std::string& name,

@@ -2,6 +2,7 @@
 
 #include "interpreter/tensor.h"
 #include "ir/data_type.h"
+#include "plans/on_ranks/exchange_schedules.h"
 #include "plans/on_ranks/ranked_run.h"
 
 namespace lemma::plans {
@@ -12,6 +13,17 @@ namespace {
 struct Messages {
   std::uint64_t count = 0, bytes = 0;
 };
+
+/// A message for each send of a schedule, of a chunk each.
+Messages messages_of(const Exchange& exchange, const Group& group, std::size_t rank,
+                     const collectives::Schedule& schedule) {
+  const auto sizes = *constant_sizes(*exchange.operand_type.shape);
+  const auto own = byte_size(exchange.operand_type.data_type) *
+                   static_cast<std::uint64_t>(interpreter::element_count(sizes));
+  const bool is_of_parts = schedule.collective == clusters::Collective::all_gather;
+  return {sends_of(schedule, place_in(group, rank)),
+          own * (is_of_parts ? group.size() : 1) / schedule.chunks};
+}
 
 Messages messages_of(const Exchange& exchange, const Group& group, std::size_t rank) {
   const auto sizes = *constant_sizes(*exchange.operand_type.shape);
@@ -39,23 +51,29 @@ void add(Traffic& traffic, const Traffic& more) {
 
 }  // namespace
 
-Traffic collective_traffic(const Exchange& exchange, const Group& group, std::size_t rank) {
-  const Messages messages = messages_of(exchange, group, rank);
+Traffic collective_traffic(const Exchange& exchange, const Group& group, std::size_t rank,
+                           const ExchangeSchedules* schedules) {
+  const auto* schedule =
+      schedules == nullptr ? nullptr : schedules->find(exchange.op, group.size());
+  const Messages messages = schedule == nullptr ? messages_of(exchange, group, rank)
+                                                : messages_of(exchange, group, rank, *schedule);
   return {exchange.op != "OwnPart" ? 1U : 0U, messages.count, messages.count * messages.bytes};
 }
 
-Traffic planned_traffic(const RankProgram& program, std::size_t rank) {
+Traffic planned_traffic(const RankProgram& program, std::size_t rank,
+                        const ExchangeSchedules* schedules) {
   Traffic traffic;
   for (const Stage& stage : program.stages)
     for (const Exchange& exchange : stage.exchanges) {
       const auto axis = static_cast<std::size_t>(exchange.attributes.integer("device_axis"));
-      add(traffic, collective_traffic(exchange, program.groups[axis], rank));
+      add(traffic, collective_traffic(exchange, program.groups[axis], rank, schedules));
     }
   return traffic;
 }
 
 Traffic planned_traffic(const RankedProgram& program, std::size_t rank,
-                        std::span<const MessageChannel> passed_on) {
+                        std::span<const MessageChannel> passed_on,
+                        const ExchangeSchedules* schedules) {
   Traffic traffic;
   for (const Step& step : program.steps[rank]) {
     if (step.kind != StepKind::exchange) continue;
@@ -63,7 +81,7 @@ Traffic planned_traffic(const RankedProgram& program, std::size_t rank,
     const ValueId operand = exchange.operands[place_in(exchange.ranks, rank)];
     add(traffic, collective_traffic({exchange.op, exchange.attributes, operand, operand,
                                      program.program.graph.type(operand)},
-                                    exchange.ranks, rank));
+                                    exchange.ranks, rank, schedules));
   }
   std::vector<MessageChannel> channels = message_channels(program);
   channels.insert(channels.end(), passed_on.begin(), passed_on.end());

@@ -16,11 +16,14 @@ struct Traffic {
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
-/// Of one collective of a group.
-Traffic collective_traffic(const Exchange& exchange, const Group& group, std::size_t rank);
-Traffic planned_traffic(const RankProgram& program, std::size_t rank);
+/// Of one collective of a group; by its schedule, where there is one.
+Traffic collective_traffic(const Exchange& exchange, const Group& group, std::size_t rank,
+                           const ExchangeSchedules* schedules = nullptr);
+Traffic planned_traffic(const RankProgram& program, std::size_t rank,
+                        const ExchangeSchedules* schedules = nullptr);
 /// The same where each rank has operators of its own. `passed_on`: messages of each step besides those of the program.
 Traffic planned_traffic(const RankedProgram& program, std::size_t rank,
-                        std::span<const MessageChannel> passed_on);
+                        std::span<const MessageChannel> passed_on,
+                        const ExchangeSchedules* schedules = nullptr);
 
 }  // namespace lemma::plans

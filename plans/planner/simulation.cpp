@@ -157,10 +157,11 @@ class Clocks {
 
   void send(std::size_t rank, const Transfer& transfer, std::size_t number) {
     const double bytes = bytes_of_tensor(program_.program.graph.type(transfer.value));
-    const double wire = bytes * paths_.seconds_per_byte(rank, transfer.to);
+    const double latency = paths_.latency(rank, transfer.to);
+    const double wire = std::max(0.0, paths_.seconds(rank, transfer.to, bytes) - latency);
     const double begin = std::max({now_[rank], sends_until_[rank], receives_until_[transfer.to]});
     sends_until_[rank] = receives_until_[transfer.to] = begin + wire;
-    arrivals_[number] = begin + wire + paths_.latency(rank, transfer.to);
+    arrivals_[number] = begin + wire + latency;
     result_.sent_bytes[rank] += bytes;
     pass(rank, now_[rank]);
   }
@@ -223,16 +224,27 @@ Result<std::optional<ExchangeDemand>> demand_of(std::string_view op, const Tenso
   return std::optional<ExchangeDemand>({*collective, bytes});
 }
 
+double own_part_seconds(const TensorType& operand, std::size_t ranks,
+                        const clusters::MeasuredTimes* measured) {
+  if (measured == nullptr) return 0;
+  return measured->seconds(clusters::own_part_name, bytes_of_tensor(operand), ranks).value_or(0);
+}
+
 Result<double> exchange_seconds(std::string_view op, const TensorType& operand,
                                 const clusters::Axis& axis) {
   LEMMA_ASSIGN_OR_RETURN(const auto demand, demand_of(op, operand, axis.size));
-  return demand ? clusters::seconds_along(axis, demand->collective, demand->bytes) : 0;
+  return demand ? clusters::seconds_along(axis, demand->collective, demand->bytes)
+                : own_part_seconds(operand, axis.size, axis.measured.get());
 }
 
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,
                                               std::size_t ranks, const clusters::Wire& wire) {
   LEMMA_ASSIGN_OR_RETURN(const auto demand, demand_of(op, operand, ranks));
-  if (!demand) return clusters::BestAlgorithm{};
+  if (!demand) {
+    clusters::BestAlgorithm nothing_sent;
+    nothing_sent.seconds = own_part_seconds(operand, ranks, wire.measured);
+    return nothing_sent;
+  }
   return clusters::best_algorithm(demand->collective, demand->bytes, ranks, wire);
 }
 
@@ -252,10 +264,12 @@ clusters::Wire wire_between(const std::vector<std::size_t>& devices, const Paths
         wire.latency_seconds = std::max(wire.latency_seconds, paths.latency(a, b));
         wire.seconds_per_byte = std::max(wire.seconds_per_byte, paths.seconds_per_byte(a, b));
       }
+  wire.measured = paths.measured();
   return wire;
 }
 
-Paths::Paths(const clusters::Cluster& cluster) : devices_(cluster.devices.size()) {
+Paths::Paths(const clusters::Cluster& cluster)
+    : devices_(cluster.devices.size()), overlaps_(cluster.overlaps), measured_(cluster.measured) {
   std::size_t ends = devices_ + cluster.switches.size();
   for (const clusters::Link& link : cluster.links)
     ends = std::max<std::size_t>(ends, std::max(link.from, link.to) + 1);

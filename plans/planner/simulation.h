@@ -3,6 +3,7 @@
 // links of a cluster.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +26,13 @@ class Paths {
     return at(from, to).seconds_per_byte;
   }
   double seconds(std::size_t from, std::size_t to, double bytes) const {
-    return from == to ? 0 : latency(from, to) + bytes * seconds_per_byte(from, to);
+    if (from == to) return 0;
+    if (measured_ != nullptr)
+      if (const auto known = measured_->seconds(clusters::message_name, bytes, 2)) return *known;
+    return latency(from, to) + bytes * seconds_per_byte(from, to);
   }
+  bool overlaps() const { return overlaps_; }
+  const clusters::MeasuredTimes* measured() const { return measured_.get(); }
 
  private:
   struct Path {
@@ -36,6 +42,8 @@ class Paths {
 
   std::size_t devices_;
   std::vector<Path> paths_;
+  bool overlaps_;
+  std::shared_ptr<const clusters::MeasuredTimes> measured_;
 };
 
 /// Seconds of single operators on one device; equal ones are priced once.
@@ -63,11 +71,14 @@ struct ExchangeDemand {
 };
 Result<std::optional<ExchangeDemand>> demand_of(std::string_view op, const TensorType& operand,
                                                 std::size_t ranks);
+/// What each of so many ranks takes to cut out its part of what all have, where that was measured; otherwise 0.
+double own_part_seconds(const TensorType& operand, std::size_t ranks,
+                        const clusters::MeasuredTimes* measured);
 /// Seconds of an exchange of all ranks along an axis of a cluster's mesh.
 Result<double> exchange_seconds(std::string_view op, const TensorType& operand,
                                 const clusters::Axis& axis);
 /// The best algorithm for an exchange (AllReduce, ...) of so many ranks, by the bytes of the whole tensor or by the type of each
-/// rank's operand. OwnPart sends nothing and takes no time. An operator that is no exchange is refused.
+/// rank's operand. OwnPart sends nothing and takes own_part_seconds. An operator that is no exchange is refused.
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, double bytes, std::size_t ranks,
                                               const clusters::Wire& wire);
 Result<clusters::BestAlgorithm> best_exchange(std::string_view op, const TensorType& operand,

@@ -15,13 +15,13 @@ namespace {
 /// All devices have the same stages, in groups of their own.
 class ProgramTasks {
  public:
-  ProgramTasks(const Program& program, const clusters::Mesh& mesh, NodePrices& prices,
-               traces::Traces* recorded)
+  ProgramTasks(const Program& program, const clusters::Mesh& mesh, bool overlaps,
+               NodePrices& prices, traces::Traces* recorded)
       : program_(program),
         mesh_(mesh),
         prices_(prices),
         ranks_(static_cast<std::size_t>(program.mesh.device_count())),
-        tasks_(ranks_, recorded) {}
+        tasks_(ranks_, overlaps, recorded) {}
 
   Result<simulator::TaskGraph> operator()() && {
     std::vector<RankProgram> own;
@@ -94,7 +94,7 @@ class ProgramTasks {
           exchange_seconds(exchange.op, exchange.operand_type, mesh_.axes[axis]));
       LEMMA_RETURN_IF_ERROR(tasks_.add_exchange(
           group, exchange.op, seconds, std::vector<ValueId>(group.size(), exchange.operand),
-          demand ? demand->bytes : 0));
+          demand ? std::optional(demand->bytes) : std::nullopt));
       for (const std::size_t member : group)
         tasks_.gives(member, exchange.result, bytes_on_device(exchange.result));
     }
@@ -112,8 +112,9 @@ class ProgramTasks {
 }  // namespace
 
 Result<simulator::TaskGraph> task_graph(const Program& program, const clusters::Mesh& mesh,
-                                        NodePrices& prices, traces::Traces* recorded) {
-  return ProgramTasks(program, mesh, prices, recorded)();
+                                        bool overlaps, NodePrices& prices,
+                                        traces::Traces* recorded) {
+  return ProgramTasks(program, mesh, overlaps, prices, recorded)();
 }
 
 Result<clusters::Mesh> matching_mesh(const Mesh& mesh, const clusters::Cluster& cluster) {

@@ -21,8 +21,8 @@ traces::Operation message_end(traces::Operation operation, std::size_t peer, std
 
 }  // namespace
 
-RankTasks::RankTasks(std::size_t ranks, traces::Traces* recorded)
-    : ranks_(ranks), recorded_(recorded), last_(ranks, 0) {
+RankTasks::RankTasks(std::size_t ranks, bool overlaps, traces::Traces* recorded)
+    : ranks_(ranks), overlaps_(overlaps), recorded_(recorded), last_(ranks, 0) {
   if (recorded_ != nullptr) recorded_->ranks.resize(ranks);
   for (const char* what : {"device", "out of", "into"})
     for (std::size_t rank = 0; rank < ranks; ++rank)
@@ -100,16 +100,30 @@ Result<void> RankTasks::add_computing(std::size_t rank, const std::string& name,
   return {};
 }
 
-Result<void> RankTasks::add_message(std::size_t from, std::size_t to, ValueId value,
-                                    const std::string& name, const Message& message) {
+Result<TaskNumber> RankTasks::add_transfer(std::size_t from, std::size_t to, ValueId value,
+                                           const std::string& name, const Message& message) {
+  if (!overlaps_) {
+    const double half = (message.wire_seconds + message.latency_seconds) / 2;
+    LEMMA_ASSIGN_OR_RETURN(const TaskNumber written,
+                           add(name, {device(from), port_out(from)}, half, {{from, value}}));
+    LEMMA_ASSIGN_OR_RETURN(last_[to], add(name, {device(to), port_in(to)}, half, {}));
+    graph_.tasks[last_[to]].predecessors.push_back(written);
+    return written;
+  }
   LEMMA_ASSIGN_OR_RETURN(const TaskNumber sent, add(name, {port_out(from), port_in(to)},
                                                     message.wire_seconds, {{from, value}}));
   const auto latency = simulator::picoseconds(message.latency_seconds);
   if (!latency)
     return bad_input(
         fmt::format("{}: {} seconds cannot be simulated", name, message.latency_seconds));
-  last_[from] = sent;
   last_[to] = graph_.add({name + ", on its way", {}, *latency, {sent}, 0});
+  return sent;
+}
+
+Result<void> RankTasks::add_message(std::size_t from, std::size_t to, ValueId value,
+                                    const std::string& name, const Message& message) {
+  LEMMA_ASSIGN_OR_RETURN(const TaskNumber sent, add_transfer(from, to, value, name, message));
+  last_[from] = sent;
   const std::uint64_t tag = tags_.emplace(name, tags_.size()).first->second;
   traces::Operation* const out = record(from, sent, traces::OperationKind::send, {value});
   if (out != nullptr) *out = message_end(std::move(*out), to, tag, message.bytes);
@@ -119,10 +133,11 @@ Result<void> RankTasks::add_message(std::size_t from, std::size_t to, ValueId va
 }
 
 Result<void> RankTasks::add_exchange(const Group& group, const std::string& name, double seconds,
-                                     const std::vector<ValueId>& operands, double bytes) {
-  if (seconds == 0) {
+                                     const std::vector<ValueId>& operands,
+                                     std::optional<double> bytes) {
+  if (!bytes) {
     for (std::size_t i = 0; i < group.size(); ++i)
-      LEMMA_RETURN_IF_ERROR(add_computing(group[i], name, 0, {operands[i]}));
+      LEMMA_RETURN_IF_ERROR(add_computing(group[i], name, seconds, {operands[i]}));
     return {};
   }
   std::vector<simulator::Resource> ports;
@@ -130,6 +145,7 @@ Result<void> RankTasks::add_exchange(const Group& group, const std::string& name
   for (std::size_t i = 0; i < group.size(); ++i) {
     ports.push_back(port_out(group[i]));
     ports.push_back(port_in(group[i]));
+    if (!overlaps_) ports.push_back(device(group[i]));
     reads.emplace_back(group[i], operands[i]);
   }
   LEMMA_ASSIGN_OR_RETURN(const TaskNumber number, add(name, std::move(ports), seconds, reads));
@@ -139,7 +155,7 @@ Result<void> RankTasks::add_exchange(const Group& group, const std::string& name
         record(group[i], number, traces::OperationKind::collective, {operands[i]});
     if (operation == nullptr) continue;
     operation->collective = name;
-    operation->bytes = static_cast<std::uint64_t>(bytes);
+    operation->bytes = static_cast<std::uint64_t>(*bytes);
     operation->group = fmt::format("{}", fmt::join(group, "-"));
     recorded_->groups.emplace(operation->group, group);
   }

@@ -2,6 +2,7 @@
 // A task graph of ranks while it is made: what each computes and sends, and what is in its memory.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,8 +18,10 @@ namespace lemma::plans {
 
 class RankTasks {
  public:
-  /// Each rank has a device, a port out and a port in, and a memory. What it does is written into `recorded`, if that is given.
-  explicit RankTasks(std::size_t ranks, traces::Traces* recorded = nullptr);
+  /// Each rank has a device, a port out and a port in, and a memory. Unless computing overlaps with what is sent, an exchange has
+  /// the devices of its group as well; of a message the sender writes what the receiver then reads, each half of the time. What
+  /// ranks do is written into `recorded`, if that is given.
+  RankTasks(std::size_t ranks, bool overlaps, traces::Traces* recorded = nullptr);
 
   /// What a rank has from the beginning on.
   void add_source(std::size_t rank, ValueId value, double bytes);
@@ -36,11 +39,11 @@ class RankTasks {
   /// comes behind that.
   Result<void> add_message(std::size_t from, std::size_t to, ValueId value, const std::string& name,
                            const Message& message);
-  /// All ranks of the group have come to it when it begins. It has the ports of all of them. One that takes no time sends nothing,
-  /// and no rank waits for another. By place in the group, what a rank gives. `bytes` are those of the whole tensor
-  /// (plans/clusters/collectives.h).
+  /// All ranks of the group have come to it when it begins. It has the ports of all of them. `bytes` are those of the whole tensor
+  /// (plans/clusters/collectives.h); where nothing is sent, each rank takes the time on its device, and none waits for another. By
+  /// place in the group, what a rank gives.
   Result<void> add_exchange(const Group& group, const std::string& name, double seconds,
-                            const std::vector<ValueId>& operands, double bytes);
+                            const std::vector<ValueId>& operands, std::optional<double> bytes);
   /// What the last task of the rank gives.
   void gives(std::size_t rank, ValueId value, double bytes);
 
@@ -64,11 +67,15 @@ class RankTasks {
   Result<simulator::TaskNumber> add(std::string name, std::vector<simulator::Resource> resources,
                                     double seconds, const std::vector<Place>& reads);
 
+  /// The task of the sender; last_ of the receiver is that of the arrival.
+  Result<simulator::TaskNumber> add_transfer(std::size_t from, std::size_t to, ValueId value,
+                                             const std::string& name, const Message& message);
   /// Writes an operation of a rank down, with what it waits for there.
   traces::Operation* record(std::size_t rank, simulator::TaskNumber number,
                             traces::OperationKind kind, const std::vector<ValueId>& reads);
 
   std::size_t ranks_;
+  bool overlaps_;
   traces::Traces* recorded_;
   std::map<std::string, std::uint64_t> tags_;  // by channel
   simulator::TaskGraph graph_;

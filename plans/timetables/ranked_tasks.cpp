@@ -1,5 +1,7 @@
 // Programs in which each rank has operators of its own.
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +19,7 @@ class RankedTasks {
         graph_(program.program.graph),
         paths_(paths),
         prices_(prices),
-        tasks_(program.rank_count(), recorded),
+        tasks_(program.rank_count(), paths.overlaps(), recorded),
         arrived_(program.exchanges.size(), 0) {}
 
   Result<simulator::TaskGraph> operator()() && {
@@ -54,11 +56,12 @@ class RankedTasks {
   }
 
   Result<void> add_message(const Transfer& transfer) {
+    const double bytes = bytes_of(transfer.value);
+    const double latency = paths_.latency(transfer.from, transfer.to);
     LEMMA_RETURN_IF_ERROR(tasks_.add_message(
         transfer.from, transfer.to, transfer.value, transfer.channel,
-        {bytes_of(transfer.value),
-         bytes_of(transfer.value) * paths_.seconds_per_byte(transfer.from, transfer.to),
-         paths_.latency(transfer.from, transfer.to)}));
+        {bytes, std::max(0.0, paths_.seconds(transfer.from, transfer.to, bytes) - latency),
+         latency}));
     tasks_.gives(transfer.to, transfer.value, bytes_of(transfer.value));
     return {};
   }
@@ -72,8 +75,9 @@ class RankedTasks {
     LEMMA_ASSIGN_OR_RETURN(const clusters::BestAlgorithm best,
                            best_exchange(exchange.op, type, exchange.ranks.size(),
                                          wire_between(exchange.ranks, paths_)));
-    LEMMA_RETURN_IF_ERROR(tasks_.add_exchange(exchange.ranks, exchange.op, best.seconds,
-                                              exchange.operands, demand ? demand->bytes : 0));
+    LEMMA_RETURN_IF_ERROR(
+        tasks_.add_exchange(exchange.ranks, exchange.op, best.seconds, exchange.operands,
+                            demand ? std::optional(demand->bytes) : std::nullopt));
     for (std::size_t i = 0; i < exchange.ranks.size(); ++i)
       tasks_.gives(exchange.ranks[i], exchange.results[i], bytes_of(exchange.results[i]));
     return {};

@@ -1,10 +1,10 @@
 #pragma once
 // Programs over many devices as task graphs: what each device computes, and messages and collectives, which need ports of
-// devices. Computing and communicating overlap where nothing waits.
+// devices. Computing and communicating overlap where nothing waits, unless the cluster says that devices do one or the other.
 //
 // Operators take what they are predicted to take on one device. A message has the port of the sender and that of the receiver for
 // its bytes over the bandwidth, and arrives a latency later. A collective has the ports of its group as long as the best known
-// algorithm takes (plans/clusters/collectives.h). A device takes its operators as they become ready, and of equal ones in the
+// algorithm takes (plans/clusters/collectives.h), or what it took where it was measured. A device takes its operators as they become ready, and of equal ones in the
 // order of the program.
 
 #include "plans/by_rank/ranked_program.h"
@@ -21,9 +21,11 @@ namespace lemma::plans {
 Result<simulator::TaskGraph> task_graph(const RankedProgram& program, const Paths& paths,
                                         NodePrices& prices, traces::Traces* recorded = nullptr);
 
-/// Of a program that all devices run. The mesh of the cluster has axes of the sizes of the program's (matching_mesh).
+/// Of a program that all devices run. The mesh of the cluster has axes of the sizes of the program's (matching_mesh). `overlaps`:
+/// clusters::Cluster::overlaps.
 Result<simulator::TaskGraph> task_graph(const Program& program, const clusters::Mesh& mesh,
-                                        NodePrices& prices, traces::Traces* recorded = nullptr);
+                                        bool overlaps, NodePrices& prices,
+                                        traces::Traces* recorded = nullptr);
 
 /// Of what ranks did, with messages and collectives over the links of a cluster. Ranks are its first devices. The error: operations that
 /// wait for each other, messages without another end, collectives that the ranks of a group do not agree on.

@@ -24,7 +24,10 @@ struct Place {
 class TraceTasks {
  public:
   TraceTasks(const traces::Traces& traces, const Paths& paths)
-      : traces_(traces), paths_(paths), tasks_(traces.ranks.size()), state_(traces.ranks.size()) {}
+      : traces_(traces),
+        paths_(paths),
+        tasks_(traces.ranks.size(), paths.overlaps()),
+        state_(traces.ranks.size()) {}
 
   Result<simulator::TaskGraph> operator()() && {
     for (std::size_t rank = 0; rank < traces_.ranks.size(); ++rank) {

@@ -104,7 +104,7 @@ TEST(Cluster, ErrorsNameFieldFaultAndRemedy) {
   EXPECT_EQ(error_of("[1"), "the file: is not JSON; one JSON object is needed");
   EXPECT_EQ(error_of("[1]"),
             "the file: is [1]; an object with name, source, hosts, devices, switches, network, "
-            "links, meshes is needed");
+            "links, meshes, overlap, measured, operators is needed");
   EXPECT_EQ(error_with("\"memory_bytes\": 1e9", "\"memory_bytes\": -1e9"),
             "devices[0].memory_bytes: is -1000000000.0; a number above 0 is needed");
   EXPECT_EQ(error_with("\"memory_bytes\": 1e9", "\"memory_bytes\": 0"),

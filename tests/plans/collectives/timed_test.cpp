@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "plans/collectives/checker.h"
+#include "plans/collectives/patterns.h"
+
 namespace lemma::collectives {
 namespace {
 
@@ -115,6 +118,81 @@ TEST(Timed, WrongOnesAreRefused) {
                 "none");
     }
   }
+}
+
+Greedy made_sum(const Topology& topology, Collective collective, std::uint32_t chunks) {
+  GreedyRequest request;
+  request.collective = collective;
+  request.chunks = chunks;
+  request.chunk_bytes = 1e5;
+  return greedy(topology, request).value();
+}
+
+TEST(Timed, SumsAreRightWithTimesAndInSteps) {
+  for (const char* name : {"mesh:3x3", "one-way-ring:5", "full:4", "hypercube:3"})
+    for (const std::uint32_t chunks : {1U, 2U}) {
+      const Topology topology = named_topology(name).value();
+      const Greedy gather = made_sum(topology, Collective::all_gather, chunks);
+      const Greedy scatter = made_sum(topology, Collective::reduce_scatter, chunks);
+      const Greedy all = made_sum(topology, Collective::all_reduce, chunks);
+      EXPECT_EQ(scatter.schedule.sends.size(), gather.schedule.sends.size());
+      EXPECT_EQ(all.schedule.sends.size(), 2 * gather.schedule.sends.size());
+      for (const Greedy* made : {&gather, &scatter, &all}) {
+        EXPECT_EQ(fault_of(topology, made->schedule), std::nullopt) << name;
+        EXPECT_GE(made->schedule.end(), made->bound);
+        const Schedule steps = fitted(by_steps(made->schedule), topology).value();
+        EXPECT_EQ(fault_of(topology, steps), std::nullopt) << name;
+        const std::string text = schedule_text(made->schedule, name);
+        EXPECT_TRUE(is_timed_schedule(text));
+        const auto again = parse_timed_schedule(text);
+        ASSERT_TRUE(again) << again.error().message;
+        EXPECT_EQ(schedule_text(*again, name), text);
+      }
+    }
+}
+
+TEST(Timed, WrongSumsAreRefused) {
+  const Topology mesh = named_topology("mesh:2x3").value();
+  for (const Collective collective : {Collective::reduce_scatter, Collective::all_reduce}) {
+    const TimedSchedule right = made_sum(mesh, collective, 1).schedule;
+    const auto fault = [&](auto change) {
+      TimedSchedule wrong = right;
+      change(wrong);
+      return fault_of(mesh, wrong).value_or("none");
+    };
+    for (std::size_t send = 0; send < right.sends.size(); ++send) {
+      EXPECT_NE(fault([&](TimedSchedule& wrong) {
+                  wrong.sends.erase(wrong.sends.begin() + static_cast<std::ptrdiff_t>(send));
+                }),
+                "none");
+      EXPECT_NE(fault([&](TimedSchedule& wrong) { wrong.sends.push_back(wrong.sends[send]); }),
+                "none");
+      EXPECT_NE(fault([&](TimedSchedule& wrong) { wrong.sends[send].chunk += 1; }), "none");
+      EXPECT_NE(fault([&](TimedSchedule& wrong) {
+                  Action& action = wrong.sends[send].action;
+                  action = action == Action::add ? Action::copy : Action::add;
+                }),
+                "none");
+    }
+  }
+}
+
+TEST(Timed, FilesWithMistakesAreRefused) {
+  const Topology ring = named_topology("ring:4").value();
+  const std::string text =
+      schedule_text(made_sum(ring, Collective::reduce_scatter, 1).schedule, "");
+  const auto error = [&](const std::string& from, const std::string& to) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), from.size(), to);
+    const auto read = parse_timed_schedule(wrong);
+    return read ? "none" : read.error().message;
+  };
+  EXPECT_NE(error("\"add\"", "\"sum\"").find("and \"add\" where it is added is needed"),
+            std::string::npos);
+  EXPECT_NE(error("\"chunk_bytes\": 100000", "\"chunk_bytes\": 0").find("a number above 0"),
+            std::string::npos);
+  EXPECT_NE(error("lemma timed collective", "lemma plan").find("is no schedule"),
+            std::string::npos);
 }
 
 }  // namespace
