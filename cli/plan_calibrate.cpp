@@ -41,11 +41,11 @@ struct CalibrateArguments {
 
 constexpr std::size_t least_bytes = 1 << 10, most_bytes = 16 << 20, most_ranks = 64;
 
-/// Those that are asked for; otherwise 1 KB, 4 KB, ... 16 MB, and less where many ranks have memory for it.
+/// Those that are asked for; otherwise 1 KB, 2 KB, ... 16 MB, and less where many ranks have memory for it.
 std::vector<std::size_t> sizes_of(const CalibrateArguments& arguments) {
   std::vector<std::size_t> sizes(arguments.bytes.begin(), arguments.bytes.end());
   if (sizes.empty())
-    for (std::size_t bytes = least_bytes; bytes <= 2 * most_bytes / arguments.ranks; bytes *= 4)
+    for (std::size_t bytes = least_bytes; bytes <= 2 * most_bytes / arguments.ranks; bytes *= 2)
       sizes.push_back(bytes);
   return sizes;
 }

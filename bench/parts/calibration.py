@@ -34,7 +34,8 @@ import onnx
 import training_models
 
 MODELS = {"mlp": 4096, "autoencoder": 2048, "bert": 8}  # and their batches
-BETWEEN = (98304, 393216, 1572864, 6291456)            # bytes between those that are calibrated
+CALIBRATED = [1024 << power for power in range(14)]     # bytes
+BETWEEN = (98304, 393216, 1572864, 6291456)            # bytes between these
 
 
 def call(words, limit=600):
@@ -81,7 +82,7 @@ def exchange_rows(options, lemma, folder):
         for way in ("collectives", "one-sided"):
             predicted, measured, fits = {}, {}, {}
             for _ in range(options.repeats):
-                known = calibrated(on_processes(ranks, options.ahead), lemma, folder, "--exchange", way)
+                known = calibrated(on_processes(ranks, options.ahead), lemma, folder, "--exchange", way, "--bytes", ",".join(map(str, CALIBRATED)))
                 again = calibrated(on_processes(ranks, options.ahead), lemma, folder, "--exchange", way, "--bytes", ",".join(map(str, BETWEEN)))
                 for what, group in (("all-reduce", ranks), ("message", 2)):
                     line = fit([pair for pair in times_of(known, what, group) if pair[0] >= 65536])
