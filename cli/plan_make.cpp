@@ -4,11 +4,11 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "base/quoted.h"
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
@@ -195,8 +195,8 @@ Result<std::vector<plans::PlanByHand>> plans_by_hand(const std::vector<std::stri
     if (equals == 0 || equals == std::string::npos)
       return bad_input(fmt::format("--beside '{}': it is NAME=TENSOR:0 TENSOR:1", text));
     std::vector<std::string> placements;
-    std::istringstream words(text.substr(equals + 1));
-    for (std::string word; words >> word;) placements.push_back(word);
+    for (const std::string_view word : words(std::string_view(text).substr(equals + 1)))
+      placements.emplace_back(word);
     result.push_back({text.substr(0, equals), {}});
     LEMMA_ASSIGN_OR_RETURN(result.back().placements,
                            plans::parse_placements(placements, mesh, "--beside"));
