@@ -128,6 +128,7 @@ Json output_json(const RunOutput& output) {
                {"min", statistics.minimum},
                {"mean", statistics.mean},
                {"max", statistics.maximum}};
+  if (output.is_drawn) json["drawn"] = true;
   if (output.comparison) json["comparison"] = comparison_json(*output.comparison);
   return json;
 }
@@ -172,7 +173,9 @@ std::string comparison_table(const RunAnswer& answer) {
   for (const RunOutput& output : answer.outputs) {
     if (!output.comparison) continue;
     const Comparison& comparison = *output.comparison;
-    table.add({printable(output.name), text(output.value), comparison.equal ? "yes" : "NO",
+    const std::string_view equal = output.is_drawn ? "drawn" : "yes";
+    table.add({printable(output.name), text(output.value),
+               std::string(comparison.equal ? equal : "NO"),
                fmt::format("{:.3g}", comparison.max_absolute_error),
                fmt::format("{:.3g}", comparison.max_relative_error),
                fmt::format("{}", comparison.failures),
@@ -304,11 +307,14 @@ RunReply run_model_of(const RunArguments& arguments) {
 /// What is printed of the answer for one line of a batch, on standard output alone.
 RunReply reply_to_job(const RunArguments& arguments, const std::string& model,
                       const RunAnswer& answer) {
-  std::string line =
-      arguments.json
-          ? dump({{"model", model}, {"status", name(answer.status)}, {"reason", answer.reason}})
-          : printable(fmt::format("{}: {}{}{}", model, name(answer.status),
-                                  answer.reason.empty() ? "" : ": ", answer.reason));
+  const bool is_drawn = std::any_of(answer.outputs.begin(), answer.outputs.end(),
+                                    [](const RunOutput& output) { return output.is_drawn; });
+  Json json = {{"model", model}, {"status", name(answer.status)}, {"reason", answer.reason}};
+  if (is_drawn) json["drawn"] = true;
+  std::string line = arguments.json
+                         ? dump(json)
+                         : printable(fmt::format("{}: {}{}{}", model, name(answer.status),
+                                                 answer.reason.empty() ? "" : ": ", answer.reason));
   return {answer.status, line + "\n", ""};
 }
 

@@ -16,6 +16,7 @@
 #include "profiler/onnxruntime_worker.h"
 #include "programs/kernel_times_file.h"
 #include "programs/task_program.h"
+#include "runner/drawing.h"
 #include "runner/run_graph.h"
 
 namespace lemma {
@@ -239,7 +240,8 @@ Result<std::vector<NamedTensor>> tensors_of(const Graph& graph,
   return tensors;
 }
 
-Result<std::vector<RunTimeValue>> run_by_interpreter(const Prepared& prepared, int threads) {
+Result<std::vector<RunTimeValue>> run_by_interpreter(const Prepared& prepared, int threads,
+                                                     runner::Drawing& drawing) {
   const Graph& graph = prepared.model.graph;
   // All at once where everything is understood, else node by node.
   if (!has_opaque_nodes(graph) && require_tensors(graph)) {
@@ -251,6 +253,7 @@ Result<std::vector<RunTimeValue>> run_by_interpreter(const Prepared& prepared, i
   }
   runner::RunOptions options;
   options.threads = threads;
+  options.drawing = &drawing;
   std::vector<RunTimeValue> inputs;
   for (const NamedValue& input : prepared.inputs) inputs.push_back(input.value);
   return runner::run_graph(graph, prepared.model.envelope, inputs, options);
@@ -271,7 +274,7 @@ Result<std::vector<RunTimeValue>> run_on_cuda(const RunRequest& request, const P
 }
 
 Result<std::vector<RunTimeValue>> run_prepared(const RunRequest& request, const Prepared& prepared,
-                                               RunAnswer& answer) {
+                                               runner::Drawing& drawing, RunAnswer& answer) {
   double& seconds = answer.seconds;
   if (request.cuda) return run_on_cuda(request, prepared, answer);
   if (request.task_program) {
@@ -287,36 +290,67 @@ Result<std::vector<RunTimeValue>> run_prepared(const RunRequest& request, const 
   }
   const auto start = std::chrono::steady_clock::now();
   LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values,
-                         run_by_interpreter(prepared, request.threads));
+                         run_by_interpreter(prepared, request.threads, drawing));
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return values;
 }
 
-Result<void> compare_outputs(const RunRequest& request, const OnnxModel& model, RunAnswer& answer) {
+/// A comparison of types alone, for a value that has others from draw to draw.
+interpreter::Comparison compare_types(const RunTimeValue& actual, const RunTimeValue& expected) {
+  interpreter::Comparison result;
+  result.equal = text(actual) == text(expected);
+  result.description = result.equal
+                           ? "drawn at random"
+                           : fmt::format("{} was expected to be {}", text(actual), text(expected));
+  if (!result.equal) result.type_difference = result.description;
+  return result;
+}
+
+/// Compares one output; `wrong` with a reason if it differs.
+void compare_output(const RunRequest& request, const RunTimeValue& expected, RunOutput& output,
+                    RunAnswer& answer) {
+  output.comparison = output.is_drawn ? compare_types(output.value, expected)
+                                      : compare_values(output.value, expected, request.tolerance);
+  if (output.comparison->equal || answer.status == RunStatus::wrong) return;
+  answer.status = RunStatus::wrong;
+  answer.reason = fmt::format("output '{}': {}", output.name, output.comparison->description);
+}
+
+/// Of a value that is drawn what every draw has is compared.
+Result<void> compare_outputs(const RunRequest& request, const OnnxModel& model,
+                             const runner::Drawing& drawing, RunAnswer& answer) {
   LEMMA_RETURN_IF_ERROR(check_number_of_files(*request.expected, "output", answer.outputs.size()));
+  std::vector<RunTimeValue> expected;
   for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
     RunOutput& output = answer.outputs[i];
-    LEMMA_ASSIGN_OR_RETURN(const RunTimeValue expected,
+    LEMMA_ASSIGN_OR_RETURN(RunTimeValue value,
                            read_value(numbered(*request.expected, "output", i), model, output.name,
                                       is_declared_as_container(model.envelope, output.name)
                                           ? DataType::undefined
                                           : type_of(output.value).data_type));
-    output.comparison = compare_values(output.value, expected, request.tolerance);
-    if (output.comparison->equal || answer.status == RunStatus::wrong) continue;
+    compare_output(request, value, output, answer);
+    expected.push_back(std::move(value));
+  }
+  if (answer.status == RunStatus::wrong) return {};
+  if (auto admitted = runner::could_be_drawn(drawing, expected); !admitted) {
     answer.status = RunStatus::wrong;
-    answer.reason = fmt::format("output '{}': {}", output.name, output.comparison->description);
+    answer.reason = std::move(admitted.error().message);
   }
   return {};
 }
 
 Result<void> run_into(const RunRequest& request, RunAnswer& answer) {
   LEMMA_ASSIGN_OR_RETURN(const Prepared prepared, prepare(request, answer.notes));
-  LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values, run_prepared(request, prepared, answer));
+  runner::Drawing drawing{prepared.model.graph, request.seed.value_or(0), 0, {}};
+  LEMMA_ASSIGN_OR_RETURN(std::vector<RunTimeValue> values,
+                         run_prepared(request, prepared, drawing, answer));
   if (answer.status == RunStatus::no_device) return {};
+  const std::vector<bool> is_drawn = runner::drawn_outputs(drawing);
   for (std::size_t i = 0; i < values.size(); ++i)
     answer.outputs.push_back(
-        {prepared.model.graph.outputs()[i].name, std::move(values[i]), std::nullopt});
-  return request.expected ? compare_outputs(request, prepared.model, answer) : Result<void>();
+        {prepared.model.graph.outputs()[i].name, std::move(values[i]), std::nullopt, is_drawn[i]});
+  return request.expected ? compare_outputs(request, prepared.model, drawing, answer)
+                          : Result<void>();
 }
 
 }  // namespace

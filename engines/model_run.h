@@ -47,6 +47,8 @@ struct RunOutput {
   std::string name;
   RunTimeValue value;
   std::optional<interpreter::Comparison> comparison;
+  bool is_drawn =
+      false;  // it depends on random numbers: of what is expected only what every draw has is compared
 };
 
 struct RunAnswer {

@@ -180,7 +180,8 @@ const KeptBody* KeptNode::body(std::string_view attribute) const {
 
 Result<Graph> KeptNode::alone(std::span<const KnownInput> inputs) const {
   const ModelEnvelope::Data& data = envelope_.data();
-  GraphBuilder builder(data.operator_sets, *data.source, {});
+  // No runtime takes the node in a form that has no record, so its steps stand for it.
+  GraphBuilder builder(data.operator_sets, *data.source, {.writes_out_recurrences = true});
   GraphInputs added(builder);
   NodeProto node = message_->node;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

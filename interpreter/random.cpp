@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/random_word.h"
 #include "lowering/field.h"
 
 namespace lemma::interpreter {
@@ -19,8 +20,7 @@ constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15ULL;
 }  // namespace
 
 std::uint64_t random_word(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
-  const std::uint64_t key = mix(mix(seed + golden_ratio) ^ (stream * golden_ratio));
-  return mix(key + (counter + 1) * golden_ratio);
+  return lemma::random_word(seed, stream, counter);
 }
 
 std::uint64_t stream_of(std::string_view name) {

@@ -14,7 +14,7 @@ std::vector<ProcedureRecord> join_procedures() {
        {procedures::selections(), procedures::box_selections(), procedures::sequences(),
         procedures::string_functions(), procedures::features(), procedures::bit_functions(),
         procedures::trees(), procedures::unpoolings(), procedures::regions(),
-        procedures::mel_weights(), procedures::patterns()})
+        procedures::mel_weights(), procedures::patterns(), procedures::random_draws()})
     table.insert(table.end(), family.begin(), family.end());
   std::sort(table.begin(), table.end(), [](const ProcedureRecord& a, const ProcedureRecord& b) {
     return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);

@@ -7,6 +7,7 @@
 // To add one, add a record to a file of operators/ that makes such records (procedures/procedures.h).
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -39,6 +40,8 @@ struct ProcedureCall {
   const NodeAttributes& attributes;
   int operator_set = 0;  // of the operator's domain
   std::size_t output_count = 1;
+  /// Which random numbers a procedure draws where the node gives no seed: those of a stream of the run's seed.
+  std::uint64_t seed = 0, stream = 0;
 
   bool has(std::size_t i) const { return i < inputs.size() && !inputs[i].is_nothing(); }
   /// Operands of one kind; the error names the operand.
@@ -55,12 +58,22 @@ Result<std::size_t> axis_of(std::int64_t axis, std::size_t rank);
 /// At least as many results as the call asks for.
 using ProcedureFunction = Result<std::vector<RunTimeValue>> (*)(const ProcedureCall&);
 
+/// Whether results of other numbers, drawn elsewhere, could be those of the call: an error says what no draw gives. Results
+/// are of the types that the procedure gives; those that are not known are nothing.
+using AdmitsFunction = Result<void> (*)(const ProcedureCall&,
+                                        std::span<const RunTimeValue> results);
+
 struct ProcedureRecord {
   std::string_view name;
   std::string_view domain;  // "" for the standard one
   int since = 1;            // the first operator set of which it is valid
   std::string_view summary;
   ProcedureFunction run = nullptr;
+  /// Of a procedure that draws random numbers; null for others. Its results have no values of their own: nothing may
+  /// compute them ahead of time, or take two calls for one.
+  AdmitsFunction admits = nullptr;
+
+  bool draws() const { return admits != nullptr; }
 };
 
 /// Sorted by domain and name. Made in operators/.

@@ -18,5 +18,6 @@ std::span<const ProcedureRecord> unpoolings();     // MaxUnpool
 std::span<const ProcedureRecord> regions();        // RoiAlign
 std::span<const ProcedureRecord> mel_weights();    // MelWeightMatrix
 std::span<const ProcedureRecord> patterns();       // RegexFullMatch
+std::span<const ProcedureRecord> random_draws();   // what is drawn at random
 
 }  // namespace lemma::procedures

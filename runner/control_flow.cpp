@@ -315,8 +315,7 @@ Result<Values> run_control_flow(const ControlFlowCall& call) {
     if (name == "Scan") return run_scan(call);
     if (name == "SequenceMap") return run_sequence_map(call);
   }
-  if (call.node.domain() == "ai.onnx.preview" && name == "FlexAttention")
-    return run_flex_attention(call);
+  if (is_flex_attention(call.node)) return run_flex_attention(call);
   return unsupported(fmt::format("{} cannot be run: it has bodies", name));
 }
 

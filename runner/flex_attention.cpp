@@ -11,12 +11,19 @@ namespace lemma::runner {
 namespace {
 
 using Values = std::vector<RunTimeValue>;
+/// What the node says of its numbers.
+struct Numbers {
+  double scale = 1;    // of the scores
+  DataType precision;  // of the softmax, and of what bodies take and give
+  DataType result;     // the type of the operands
+};
 /// Makes the result of a step from its operands.
-using Step = Result<ValueId> (*)(Graph& graph, std::span<const ValueId> operands, double scale);
+using Step = Result<ValueId> (*)(Graph& graph, std::span<const ValueId> operands,
+                                 const Numbers& numbers);
 
 /// Evaluates a step; the bodies are run between the steps.
 Result<RunTimeValue> run_step(const ControlFlowCall& call, Step step, const Values& operands,
-                              double scale = 1) {
+                              const Numbers& numbers) {
   Graph graph;
   std::vector<ValueId> inputs;
   for (const RunTimeValue& operand : operands) {
@@ -24,7 +31,7 @@ Result<RunTimeValue> run_step(const ControlFlowCall& call, Step step, const Valu
                                                                 operand.tensor()->type()));
     inputs.push_back(input);
   }
-  LEMMA_ASSIGN_OR_RETURN(const ValueId result, step(graph, inputs, scale));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId result, step(graph, inputs, numbers));
   LEMMA_RETURN_IF_ERROR(graph.add_output("0", result));
   RunOptions options = call.options;
   options.coverage = nullptr;
@@ -46,26 +53,40 @@ Result<ValueId> repeated_heads(Graph& graph, ValueId heads, ValueId query) {
   return graph.add("Gather", {heads, picked}, {{"axis", std::int64_t{1}}});
 }
 
-Result<ValueId> scores(Graph& graph, std::span<const ValueId> operands, double scale) {
-  const DataType type = graph.type(operands[0]).data_type;
-  const ValueId factor =
-      graph.add_constant(type == DataType::f64 ? Constant::of(type, {}, std::vector<double>{scale})
-                                               : Constant::scalar_f32(static_cast<float>(scale)));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId keys, repeated_heads(graph, operands[1], operands[0]));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId turned,
-                         graph.add("Transpose", {keys}, {{"perm", Integers{0, 1, 3, 2}}}));
-  LEMMA_ASSIGN_OR_RETURN(const ValueId product, graph.add("MatMul", {operands[0], turned}));
-  return graph.add("Mul", {product, factor});
+Result<ValueId> cast(Graph& graph, ValueId value, DataType type) {
+  if (graph.type(value).data_type == type) return value;
+  return graph.add("Cast", {value}, {{"to", type}});
 }
 
-Result<ValueId> weights(Graph& graph, std::span<const ValueId> operands, double /*scale*/) {
+/// Both operands are multiplied by the root of the scale before the product, as in ONNX's own composition: in narrow types
+/// another order is another number.
+Result<ValueId> scores(Graph& graph, std::span<const ValueId> operands, const Numbers& numbers) {
+  const double root = std::sqrt(numbers.scale);
+  const ValueId constant = graph.add_constant(
+      numbers.result == DataType::f64 ? Constant::of(DataType::f64, {}, std::vector<double>{root})
+                                      : Constant::scalar_f32(static_cast<float>(root)));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId factor, cast(graph, constant, numbers.result));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId queries, graph.add("Mul", {operands[0], factor}));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId repeated, repeated_heads(graph, operands[1], operands[0]));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId keys, graph.add("Mul", {repeated, factor}));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId turned,
+                         graph.add("Transpose", {keys}, {{"perm", Integers{0, 1, 3, 2}}}));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId product, graph.add("MatMul", {queries, turned}));
+  return cast(graph, product, numbers.precision);
+}
+
+Result<ValueId> weights(Graph& graph, std::span<const ValueId> operands,
+                        const Numbers& /*numbers*/) {
   return graph.add("Softmax", {operands[0]}, {{"axis", std::int64_t{-1}}});
 }
 
 /// Of the weights, which have the heads of the query, and the values.
-Result<ValueId> weighed_values(Graph& graph, std::span<const ValueId> operands, double /*scale*/) {
-  LEMMA_ASSIGN_OR_RETURN(const ValueId values, repeated_heads(graph, operands[1], operands[0]));
-  return graph.add("MatMul", {operands[0], values});
+Result<ValueId> weighed_values(Graph& graph, std::span<const ValueId> operands,
+                               const Numbers& numbers) {
+  LEMMA_ASSIGN_OR_RETURN(const ValueId repeated, repeated_heads(graph, operands[1], operands[0]));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId values, cast(graph, repeated, numbers.precision));
+  LEMMA_ASSIGN_OR_RETURN(const ValueId sum, graph.add("MatMul", {operands[0], values}));
+  return cast(graph, sum, numbers.result);
 }
 
 /// The value, or what the body makes of it if there is one.
@@ -84,35 +105,37 @@ Result<RunTimeValue> changed(const ControlFlowCall& call, std::string_view attri
   return outputs.front();
 }
 
-Result<double> check_operands(const ControlFlowCall& call) {
+Result<Numbers> numbers_of(const ControlFlowCall& call) {
   if (call.inputs.size() != 3) return bad_input("FlexAttention has three inputs");
   for (const RunTimeValue& input : call.inputs) {
     const Constant* tensor = input.tensor();
-    if (tensor == nullptr || tensor->type().rank() != 4)
+    if (tensor == nullptr || tensor->type().rank() != 4 || !is_real(tensor->type().data_type))
       return bad_input(fmt::format("an operand of FlexAttention is {}", text(input)));
-    const DataType type = tensor->type().data_type;
-    if (type != DataType::f32 && type != DataType::f64)
-      return unsupported(fmt::format("FlexAttention of {} with bodies", name(type)));
   }
   const DataType type = call.inputs[0].tensor()->type().data_type;
+  const DataType usual = type == DataType::f64 ? type : DataType::f32;
   const auto precision = static_cast<DataType>(
-      call.node.attributes().integer("softmax_precision", static_cast<std::int64_t>(type)));
-  if (precision != type)
-    return unsupported(fmt::format("FlexAttention of {} in {}", name(type), name(precision)));
+      call.node.attributes().integer("softmax_precision", static_cast<std::int64_t>(usual)));
+  if (!is_real(precision))
+    return bad_input(fmt::format("softmax_precision is {}, no real type", name(precision)));
   const auto size = static_cast<double>(sizes_of(*call.inputs[0].tensor()).back());
-  return call.node.attributes().real("scale", 1 / std::sqrt(size));
+  return Numbers{call.node.attributes().real("scale", 1 / std::sqrt(size)), precision, type};
 }
 
 }  // namespace
 
+bool is_flex_attention(const KeptNode& node) {
+  return node.domain() == "ai.onnx.preview" && node.name() == "FlexAttention";
+}
+
 Result<Values> run_flex_attention(const ControlFlowCall& call) {
-  LEMMA_ASSIGN_OR_RETURN(const double scale, check_operands(call));
+  LEMMA_ASSIGN_OR_RETURN(const Numbers numbers, numbers_of(call));
   LEMMA_ASSIGN_OR_RETURN(RunTimeValue value,
-                         run_step(call, scores, {call.inputs[0], call.inputs[1]}, scale));
+                         run_step(call, scores, {call.inputs[0], call.inputs[1]}, numbers));
   LEMMA_ASSIGN_OR_RETURN(value, changed(call, "score_mod", std::move(value)));
-  LEMMA_ASSIGN_OR_RETURN(value, run_step(call, weights, {value}));
+  LEMMA_ASSIGN_OR_RETURN(value, run_step(call, weights, {value}, numbers));
   LEMMA_ASSIGN_OR_RETURN(value, changed(call, "prob_mod", std::move(value)));
-  LEMMA_ASSIGN_OR_RETURN(value, run_step(call, weighed_values, {value, call.inputs[2]}));
+  LEMMA_ASSIGN_OR_RETURN(value, run_step(call, weighed_values, {value, call.inputs[2]}, numbers));
   return Values{std::move(value)};
 }
 

@@ -8,6 +8,8 @@
 #include "ir/live_values.h"
 #include "runner/body_runner.h"
 #include "runner/control_flow.h"
+#include "runner/drawing.h"
+#include "runner/flex_attention.h"
 
 namespace lemma::runner {
 
@@ -74,7 +76,18 @@ class GraphRunner {
     for (const ValueId input : node.inputs)
       operands.push_back(input.is_none() ? RunTimeValue() : values_[input]);
     LEMMA_ASSIGN_OR_RETURN(const KeptNode kept, KeptNode::read(graph_.opaque(node), envelope_));
-    return compute_opaque(kept, operands, graph_.opaque(node));
+    Drawing* drawing = options_.drawing;
+    const std::uint64_t draws = drawing != nullptr ? drawing->count : 0;
+    auto results = compute_opaque(kept, operands, graph_.opaque(node));
+    if (drawing != nullptr && drawing->count != draws && &drawing->graph == &graph_)
+      drawing->nodes.push_back({graph_.producer(node.output()), procedure_of(kept), operands,
+                                kept.attributes(), kept.operator_set()});
+    return results;
+  }
+
+  static const ProcedureRecord* procedure_of(const KeptNode& node) {
+    if (!node.bodies().empty()) return nullptr;
+    return find_procedure(node.domain(), node.name(), node.operator_set());
   }
 
   Result<Values> compute_operation(const Node& node) {
@@ -109,15 +122,21 @@ class GraphRunner {
       return unsupported(fmt::format("{} cannot be run: {}", qualified(node), why_opaque));
     const std::size_t own = std::min(node.input_count(), operands.size());
     const std::span<const RunTimeValue> all(operands);
-    if (!node.bodies().empty())
+    if (!node.bodies().empty() || is_flex_attention(node))
       return run_bodies({node, op.label, all.first(own), all.subspan(own), envelope_, options_});
     LEMMA_ASSIGN_OR_RETURN(auto computed, compute_alone(node, operands));
     if (computed) return std::move(*computed);
-    const ProcedureRecord* procedure =
-        find_procedure(node.domain(), node.name(), node.operator_set());
+    const ProcedureRecord* procedure = procedure_of(node);
     if (procedure == nullptr)
       return unsupported(fmt::format("{} cannot be run: {}", qualified(node), why_opaque));
-    return procedure->run({operands, node.attributes(), node.operator_set(), node.output_count()});
+    ProcedureCall call{operands, node.attributes(), node.operator_set(), node.output_count()};
+    if (procedure->draws()) {
+      if (options_.drawing == nullptr)
+        return unsupported(fmt::format("{} draws random numbers", qualified(node)));
+      call.seed = options_.drawing->seed;
+      call.stream = options_.drawing->count++;
+    }
+    return procedure->run(call);
   }
 
   Result<Values> run_bodies(const ControlFlowCall& call) {

@@ -18,6 +18,8 @@
 
 namespace lemma::runner {
 
+struct Drawing;  // runner/drawing.h
+
 /// The bodies of the nodes that were run, and whether each was run: a branch that is not taken computes nothing. The
 /// keys are places, "If 'y', else_branch"; those of bodies in bodies follow their own after " / ".
 using BodyCoverage = std::map<std::string, bool>;
@@ -28,6 +30,8 @@ struct RunOptions : interpreter::EvaluationOptions {
   /// Where bodies are recorded, if anywhere.
   BodyCoverage* coverage = nullptr;
   std::string place = {};  // of the graph, in these keys
+  /// Where random numbers come from; null: what draws them cannot be run.
+  Drawing* drawing = nullptr;
 };
 
 /// Values of the graph's outputs, in order. Inputs are in the order of the graph's, of the types that the graph states

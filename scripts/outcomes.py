@@ -19,6 +19,9 @@ class Outcomes:
     def names(self, outcome):
         return sorted(name for name, entry in self.entries.items() if entry[0] == outcome)
 
+    def names_with_reason(self, reason):
+        return sorted(name for name, entry in self.entries.items() if entry[1] == reason)
+
     def counts(self):
         return {outcome: len(self.names(outcome)) for outcome in self.classes}
 

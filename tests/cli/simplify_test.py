@@ -58,6 +58,18 @@ class Simplify(unittest.TestCase):
         self.assertEqual(self.nodes_after_simplify(clean), ("unchanged", 3))
         self.assertEqual((self.folder / "out.onnx").read_bytes(), clean.read_bytes())
 
+    def test_what_is_drawn_at_random_is_no_duplicate_and_no_constant(self):
+        """Two equal nodes give two values, also with a constant probability, and such with a seed stay as they are."""
+        shape = tiny_models.integers_attribute("shape", [2])
+        halves = tiny_models.tensor("p", [2], (0.5, 0.5))
+        nodes = [node("RandomUniform", [], ["a"], attributes=[shape]), node("RandomUniform", [], ["b"], attributes=[shape]),
+                 node("Bernoulli", ["p"], ["c"]), node("Bernoulli", ["p"], ["d"]),
+                 node("Add", ["a", "b"], ["e"]), node("Mul", ["c", "d"], ["f"]), node("Add", ["e", "f"], ["g"]),
+                 node("Add", ["g", "x"], ["y"])]
+        model = self.write("random.onnx", nodes, [("x", VECTOR)], [("y", VECTOR)], initializers=[halves])
+        self.assertEqual(self.figures("simplify", model)["after"]["operators"], 8)
+        self.assertEqual(self.figures("optimize", model, "--no-measure")["after"]["operators"], 8)
+
     def test_simplify_does_not_trade(self):
         """Two products of one operand stay two; `optimize` makes them one."""
         matrix = tensor_type(F32, [2, 2])

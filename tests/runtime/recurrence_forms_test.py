@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """LSTM, GRU and RNN in the forms that no record describes (lengths of sequences, peepholes, limits, other activations,
-coupled gates) as task programs: the results of `lemma run --task-program` are those of ONNX Runtime. Skipped (77) without
-the Python environment of scripts/setup --tests."""
+coupled gates): the results of `lemma run`, by the interpreter and as a task program, are those of ONNX Runtime. Skipped
+(77) without the Python environment of scripts/setup --tests."""
 
 import argparse
 import pathlib
@@ -101,14 +101,21 @@ def write(folder, kind, values):
 def faults(lemma, cases, folder):
     """Names of outputs that differ from those of ONNX Runtime, with the difference."""
     model = Model(cases)
-    source, results = folder / "forms.onnx", folder / "results"
+    source = folder / "forms.onnx"
     onnx.save(model.message(), source)
     write(folder, "input", model.inputs.values())
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
     wanted = session.run(None, model.inputs)
-    done = subprocess.run([lemma, "run", source, "--engine", "rtask-cpu", "--inputs", folder, "--outputs", results],
+    return [f"{engine}: {fault}" for engine in ("interpreter", "rtask-cpu")
+            for fault in faults_of_engine(lemma, engine, model, source, wanted)]
+
+
+def faults_of_engine(lemma, engine, model, source, wanted):
+    folder = source.parent
+    results = folder / engine
+    done = subprocess.run([lemma, "run", source, "--engine", engine, "--inputs", folder, "--outputs", results],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return [done.stderr.strip()]
