@@ -376,6 +376,22 @@ Result<std::vector<Checked>> checked_of(const FoundOverride& kernel, std::size_t
   return all;
 }
 
+/// The programs of checks are built as well, and are not checked in turn.
+class Checking {
+ public:
+  Checking() : was_(std::exchange(is_on_, true)) {}
+  ~Checking() { is_on_ = was_; }
+  Checking(const Checking&) = delete;
+  Checking& operator=(const Checking&) = delete;
+  static bool is_on() { return is_on_; }
+
+ private:
+  static thread_local bool is_on_;
+  bool was_;
+};
+
+thread_local bool Checking::is_on_ = false;
+
 class Check {
  public:
   explicit Check(std::span<const FoundOverride> kernels)
@@ -402,6 +418,7 @@ class Check {
 
  private:
   Result<void> build_and_run(const ProgramBuilder& builder) {
+    const Checking checking;
     LEMMA_ASSIGN_OR_RETURN(const Graph graph, joined_graph(kernels_, all_));
     LEMMA_ASSIGN_OR_RETURN(const TaskProgram program, program_of(graph));
     LEMMA_ASSIGN_OR_RETURN(const std::filesystem::path folder, builder.write(program));
@@ -490,9 +507,7 @@ Result<void> check_outside_kernels(std::span<const TaskProgram> programs,
                                    const ProgramBuilder& builder) {
   static std::mutex mutex;
   static std::set<std::pair<const KernelOverride*, std::string>> found_right;
-  // The programs of checks are built as well.
-  static thread_local bool is_checking = false;
-  if (is_checking) return {};
+  if (Checking::is_on()) return {};
   const OutsideApplications all = outside_applications(programs);
   if (all.empty()) return {};
   const std::lock_guard lock(mutex);
@@ -501,9 +516,7 @@ Result<void> check_outside_kernels(std::span<const TaskProgram> programs,
     for (const auto& [digest, instance] : of_kernel.second)
       if (!found_right.contains({kernel, digest})) open.push_back(instance);
     if (open.empty()) continue;
-    is_checking = true;
     const auto checked = check_override(of_kernel.first, open, builder);
-    is_checking = false;
     if (!checked) return tl::unexpected(checked.error());
     for (const auto& [digest, instance] : of_kernel.second) found_right.emplace(kernel, digest);
   }

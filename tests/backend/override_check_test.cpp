@@ -282,7 +282,7 @@ Result<Graph> between() {
   LEMMA_ASSIGN_OR_RETURN(const ValueId r, graph.add("Tanh", {x}));
   LEMMA_ASSIGN_OR_RETURN(
       const ValueId p,
-      graph.add("MaxPool", {r}, {{"kernel_shape", Shape{3, 5}}, {"pads", Shape{1, 2, 1, 2}}}));
+      graph.add("MaxPool", {r}, {{"kernel_shape", Shape{5, 5}}, {"pads", Shape{2, 2, 2, 2}}}));
   LEMMA_ASSIGN_OR_RETURN(const ValueId c, graph.add("CumProd", {w}, {{"axis", std::int64_t{0}}}));
   LEMMA_ASSIGN_OR_RETURN(const ValueId m, graph.add("MatMul", {p, w}));
   LEMMA_ASSIGN_OR_RETURN(const ValueId n, graph.add("MatMul", {m, c}));
