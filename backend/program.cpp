@@ -1,6 +1,7 @@
 #include "backend/program.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -90,6 +91,14 @@ double TaskProgram::loading_seconds(UnitNumber unit) const {
   std::uint64_t bytes = 0;
   for (const ResidentPart& part : residents.parts[unit]) bytes += part.copied_bytes();
   return static_cast<double>(bytes) * device.seconds_per_weight_byte;
+}
+
+std::vector<std::string> own_kernel_lines(std::span<const TaskProgram> programs) {
+  std::set<std::string> lines;
+  for (const TaskProgram& program : programs)
+    for (const TaskOperator& op : program.graph.operators)
+      if (op.own) lines.insert(fmt::format("{}: {}", op.name, op.description));
+  return {lines.begin(), lines.end()};
 }
 
 std::uint64_t address_bytes(const OperatorGraph& graph) {

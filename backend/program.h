@@ -14,12 +14,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backend/loop_schedule.h"
+#include "backend/own_kernel.h"
 #include "backend/resident_weights.h"
 #include "backend/virtual_device.h"
 #include "ir/constant.h"
@@ -158,6 +160,9 @@ struct TaskOperator {
   /// Operators of one kind have the same body, and the same positions of arguments: they differ in buffers only.
   std::uint32_t kind = 0;
   std::string digest;  // of what the kind has in common, the same in all programs
+  /// Stands in place of the loops; or null. The nest of the only phase then says what is read and written: all of the
+  /// operands, and rows of the result.
+  std::shared_ptr<const OwnKernel> own = nullptr;
 
   std::span<const BufferNumber> operands() const {
     return std::span(arguments).first(arguments.size() - result_count);
@@ -231,6 +236,9 @@ struct TaskProgram {
   /// Until a unit has the weights that it keeps.
   double loading_seconds(UnitNumber unit) const;
 };
+
+/// The operators of programs that have kernels of their own: "y: MaxPool by a kernel of its own", each once.
+std::vector<std::string> own_kernel_lines(std::span<const TaskProgram> programs);
 
 /// The memory of a unit that the addresses of a task's arguments take: as much as the operator with the most needs.
 std::uint64_t address_bytes(const OperatorGraph& graph);

@@ -47,6 +47,8 @@ void choose_schemes(const EmitArguments& arguments, EmissionRequest& request) {
                                               scheme) == arguments.without.end();
   };
   request.fuses = has("thread");
+  request.takes_own_kernels =
+      std::ranges::find(arguments.without, "own-kernels") == arguments.without.end();
   request.stitching.packing = has("packing");
   request.stitching.warp = has("warp");
   request.stitching.block = has("block");
@@ -340,9 +342,11 @@ void add_emit_command(CLI::App& application, ExitCode& exit_code) {
       "--replace", arguments->request.replaces,
       "replace what lemma emit wrote in a directory that is there; what else is in it stays");
   command
-      ->add_option("--without", arguments->without,
-                   "a scheme of fusion that is not used (may be repeated)")
-      ->check(CLI::IsMember({"thread", "packing", "warp", "block"}));
+      ->add_option(
+          "--without", arguments->without,
+          "a scheme of fusion that is not used, or 'own-kernels': source in place of loops "
+          "from definitions (may be repeated)")
+      ->check(CLI::IsMember({"thread", "packing", "warp", "block", "own-kernels"}));
   command->add_flag("--prime-field", arguments->request.in_prime_field,
                     "with residues modulo 2^61 - 1 for elements of f32: the self-check is exact");
   command->add_flag("--no-fusion", arguments->stores_all, "store every tensor");

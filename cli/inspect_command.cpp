@@ -73,7 +73,8 @@ std::vector<std::pair<std::string, TensorType>> outputs_of(const Graph& graph) {
 
 std::string report_json(const InspectArguments& arguments, const Inspection& inspection) {
   const ModelSummary& summary = inspection.summary;
-  Json operators = Json::array(), opaque = Json::array(), symbols = Json::array();
+  Json operators = Json::array(), opaque = Json::array(), symbols = Json::array(),
+       kernels = Json::array();
   for (const OperatorSummary& row : summary.operators)
     operators.push_back({{"name", row.name},
                          {"opaque", row.opaque},
@@ -88,6 +89,11 @@ std::string report_json(const InspectArguments& arguments, const Inspection& ins
     symbols.push_back({{"name", row.name},
                        {"source", row.source.empty() ? Json(nullptr) : Json(row.source)},
                        {"uses", row.uses}});
+  for (const OwnKernelSummary& row : summary.kernels)
+    kernels.push_back({{"target", row.target},
+                       {"operator", row.operator_name},
+                       {"origin", row.origin.empty() ? Json(nullptr) : Json(row.origin)},
+                       {"count", row.count}});
   const Json report = {{"model", arguments.model},
                        {"operator_set", inspection.model.envelope.operator_set()},
                        {"ir_version", inspection.model.envelope.ir_version()},
@@ -97,6 +103,7 @@ std::string report_json(const InspectArguments& arguments, const Inspection& ins
                        {"constant_operators", summary.constant_nodes},
                        {"opaque", opaque},
                        {"symbols", symbols},
+                       {"own_kernels", kernels},
                        {"parameters", summary.total.parameters},
                        {"parameter_bytes", summary.total.parameter_bytes},
                        {"flops", summary.total.flops},
@@ -170,6 +177,11 @@ std::string report_text(const InspectArguments& arguments, const Inspection& ins
                   summary.symbols.empty() ? "" : ", with 16 for every symbol");
   if (!summary.opaque.empty()) report += "\n" + opaque_table(summary);
   if (!summary.symbols.empty()) report += "\n" + symbols_table(summary);
+  for (const OwnKernelSummary& row : summary.kernels)
+    report += printable(fmt::format("{} {} with a kernel of its own for {}{}", row.count,
+                                    row.operator_name, row.target,
+                                    row.origin.empty() ? "" : " from " + row.origin)) +
+              "\n";
   for (const std::string& note : inspection.model.envelope.notes())
     report += printable("note: " + note) + "\n";
   return report;

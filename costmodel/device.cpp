@@ -1,9 +1,13 @@
 #include "costmodel/device.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+
+#include "ir/kernel_override.h"
 
 namespace lemma {
 
@@ -123,6 +127,13 @@ Result<Device> from_json(const Json& json) {
   if (const auto partial = json.find("partial_rules"); partial != json.end()) {
     if (!partial->is_boolean()) return bad_input("'partial_rules' is neither true nor false");
     device.takes_partial = partial->get<bool>();
+  }
+  if (const auto kernels = json.find("own_kernels_of"); kernels != json.end()) {
+    if (!kernels->is_string() ||
+        std::ranges::find(kernel_targets(), kernels->get<std::string>()) == kernel_targets().end())
+      return bad_input(
+          fmt::format("'own_kernels_of' is none of {}", fmt::join(kernel_targets(), ", ")));
+    device.own_kernels = kernels->get<std::string>();
   }
   if (device.memory_bandwidth <= 0) return bad_input("'memory_bytes_per_second' is 0");
   return device;

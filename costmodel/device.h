@@ -47,6 +47,8 @@ struct Device {
   std::vector<std::int64_t> target_values;
   /// Rules of partial equivalence were measured to win here (docs/partial_equivalence.md).
   bool takes_partial = false;
+  /// The target whose kernels of one's own operators run with (ir/kernel_override.h); empty: none.
+  std::string own_kernels = {};
 
   /// The peak of sums of products, in operations a second; that of f32 for a type without one of its own.
   double contraction(DataType type) const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/priced_device.h"
+#include "ir/kernel_override.h"
 
 namespace lemma {
 
@@ -88,12 +89,25 @@ double recurrent_steps(const CostKey& key) {
 
 }  // namespace
 
+/// A kernel of the operator's own says itself how many operations it does.
+OperationCount Roofline::work_of(const CostKey& key) const {
+  OperationCount work = count_operations(key);
+  if (device_.own_kernels.empty() || !key.sizes_fit) return work;
+  const Instance instance = key.instance();
+  const auto own = find_override(*key.op, device_.own_kernels, instance);
+  if (!own) return work;
+  work.flops = own->kernel->operations(instance);
+  work.integer_operations = 0;
+  work.contraction = false;
+  return work;
+}
+
 double Roofline::seconds(const CostKey& key) const {
   if (key.op->has(view)) return device_.view_overhead;
   DataType type = DataType::f32;
   for (const TensorType& output : key.outputs)
     if (is_real(output.data_type)) type = output.data_type;
-  return roofline_seconds(count_operations(key), type, device_, slowness(device_, key)) +
+  return roofline_seconds(work_of(key), type, device_, slowness(device_, key)) +
          device_.step_overhead * recurrent_steps(key);
 }
 

@@ -22,6 +22,7 @@ class Roofline : public CostProvider {
 
  private:
   double seconds(const CostKey& key) const;
+  OperationCount work_of(const CostKey& key) const;
   Device device_;
 };
 

@@ -17,6 +17,7 @@
 #include "facts/operator_example.h"
 #include "facts/operator_instances.h"
 #include "ir/graph.h"
+#include "ir/kernel_override.h"
 #include "ir/operator_registration.h"
 
 namespace lemma {
@@ -59,18 +60,28 @@ Result<void> check_mark(const fs::path& file) {
                                tail(given).substr(0, 60), tail(operator_library_mark())));
 }
 
-using Entry = void (*)(std::span<const OperatorRecord>*);
+using OperatorEntry = void (*)(std::span<const OperatorRecord>*);
+using KernelEntry = void (*)(std::span<const KernelOverride>*);
 
-/// Libraries stay loaded: records point into them.
-Result<std::span<const OperatorRecord>> records_of(const fs::path& file) {
+/// What a library has.
+struct LoadedLibrary {
+  std::string file;
+  std::span<const OperatorRecord> records;
+  std::span<const KernelOverride> kernels;
+};
+
+/// Libraries stay loaded: records and kernels point into them.
+Result<LoadedLibrary> contents_of(const fs::path& file) {
   LEMMA_RETURN_IF_ERROR(check_mark(file));
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return bad_input(fmt::format("it cannot be loaded: {}", dlerror()));
-  const auto entry = reinterpret_cast<Entry>(dlsym(library, "lemma_operators_v1"));
+  const auto entry = reinterpret_cast<OperatorEntry>(dlsym(library, "lemma_operators_v1"));
   if (entry == nullptr) return bad_input("it has no function lemma_operators_v1");
-  std::span<const OperatorRecord> records;
-  entry(&records);
-  return records;
+  LoadedLibrary loaded{file.string(), {}, {}};
+  entry(&loaded.records);
+  if (const auto kernels = reinterpret_cast<KernelEntry>(dlsym(library, "lemma_kernels_v1")))
+    kernels(&loaded.kernels);
+  return loaded;
 }
 
 // ---- Which libraries ----------------------------------------------------------------------------
@@ -221,17 +232,20 @@ std::vector<fs::path> operator_libraries_of(const std::vector<std::string>& word
 Result<void> load_operator_libraries(const std::vector<fs::path>& named) {
   LEMMA_ASSIGN_OR_RETURN(const std::set<fs::path> files, all_libraries(named));
   if (files.empty()) return {};
-  std::vector<std::pair<std::string, std::span<const OperatorRecord>>> loaded;
+  std::vector<LoadedLibrary> all;
   for (const fs::path& file : files) {
-    auto records = records_of(file);
-    if (!records) return with_context(file.string(), std::move(records.error()));
-    LEMMA_RETURN_IF_ERROR(register_operators(*records, file.string()));
-    loaded.emplace_back(file.string(), *records);
+    auto loaded = contents_of(file);
+    if (!loaded) return with_context(file.string(), std::move(loaded.error()));
+    if (!loaded->records.empty() || loaded->kernels.empty())
+      LEMMA_RETURN_IF_ERROR(register_operators(loaded->records, file.string()));
+    all.push_back(std::move(*loaded));
   }
-  for (const auto& [file, records] : loaded)
-    for (const OperatorRecord& record : records)
+  for (const LoadedLibrary& loaded : all) {
+    for (const OperatorRecord& record : loaded.records)
       if (auto checked = check_meaning(record); !checked)
-        return with_context(file, std::move(checked.error()));
+        return with_context(loaded.file, std::move(checked.error()));
+    LEMMA_RETURN_IF_ERROR(register_overrides(loaded.kernels, loaded.file));
+  }
   loaded_files().assign(files.begin(), files.end());
   tell_children(loaded_files());
   return {};

@@ -17,7 +17,7 @@ inline constexpr const char* operator_libraries_variable = "LEMMA_OPERATORS";
 /// The option that names a library; it may be repeated.
 inline constexpr std::string_view operator_libraries_option = "--operators";
 
-/// Loads libraries, registers their operators, and checks each of these on an example. Before any operator is asked for, and
+/// Loads libraries, registers their operators and kernels of one's own, and checks each operator on an example. Before any operator is asked for, and
 /// once in a process. The libraries of $LEMMA_OPERATORS come with them; a file that is named twice is loaded once. The order
 /// makes no difference. An error names the library: there is no such file, it is no library of operators, it is for
 /// another version of Lemma, and whatever registration and the check find. Nothing is run of a library that is refused

@@ -4,7 +4,11 @@
 //   LEMMA_OPERATOR_LIBRARY(records)
 //
 // with a constant that a span of records can be made of. The library is not linked with Lemma: the program that loads it
-// has the functions. They have no stable binary interface, so that a library is for one version of Lemma and one compiler's
+// has the functions. Beside it may stand
+//
+//   LEMMA_KERNEL_OVERRIDES(kernels)
+//
+// with kernels of one's own (ir/kernel_override.h); the records may be none then. Libraries have no stable binary interface, so that a library is for one version of Lemma and one compiler's
 // interface, which its file says before anything of it runs.
 
 #ifndef LEMMA_VERSION
@@ -17,6 +21,7 @@
 #include <string_view>
 
 #include "ir/graph.h"
+#include "ir/kernel_override.h"
 #include "ir/operator.h"
 
 namespace lemma {
@@ -29,6 +34,7 @@ constexpr std::uint64_t layout() {
   for (const std::uint64_t part : {sizeof(OperatorRecord),
                                    sizeof(AttributeSpecification),
                                    sizeof(OperatorExample),
+                                   sizeof(KernelOverride),
                                    sizeof(Instance),
                                    sizeof(OnnxMapping),
                                    sizeof(OnnxCall),
@@ -87,4 +93,12 @@ using OperatorLibraryEntry = void (*)(std::span<const OperatorRecord>* records);
       std::span<const ::lemma::OperatorRecord>* result) {                                      \
     *result = (records);                                                                       \
   }                                                                                            \
+  }
+
+#define LEMMA_KERNEL_OVERRIDES(kernels)                            \
+  extern "C" {                                                     \
+  [[gnu::visibility("default"), gnu::used]] void lemma_kernels_v1( \
+      std::span<const ::lemma::KernelOverride>* result) {          \
+    *result = (kernels);                                           \
+  }                                                                \
   }

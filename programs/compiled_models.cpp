@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/execute/built_program.h"
+#include "backend/execute/override_check.h"
 #include "base/sha256.h"
 #include "base/version.h"
 #include "frontend_onnx/content_digest.h"
@@ -129,8 +130,9 @@ Result<CompiledModel> CompiledModel::of(const CompilationRequest& request, const
   LEMMA_ASSIGN_OR_RETURN(const auto builder, backend::ProgramBuilder::create(cache));
   // What one version of this program plans is not what another plans.
   const std::string key =
-      fmt::format("{} {}\n{} {}\n{}\n{}", version(), file_state("/proc/self/exe"),
-                  builder.identity(), processor_digest(), digest, text_of(request));
+      fmt::format("{} {}{}\n{} {}\n{}\n{}", version(), file_state("/proc/self/exe"),
+                  backend::outside_kernels_digest(), builder.identity(), processor_digest(), digest,
+                  text_of(request));
   result.file_ = cache / "compiled_models" / (sha256(key).substr(0, 32) + ".json");
   return result;
 }

@@ -11,6 +11,7 @@
 #include "backend/emit/prime_field.h"
 #include "backend/emit/program_name.h"
 #include "backend/execute/built_program.h"
+#include "backend/execute/override_check.h"
 #include "backend/execute/prepared_graph.h"
 #include "backend/execute/program_times.h"
 #include "backend_cuda/emit_calls/emit_calls.h"
@@ -151,6 +152,7 @@ backend::CompileOptions options_of(const EmissionRequest& request) {
   backend::CompileOptions options = backend::compile_options(
       request.threads, request.cuda ? std::optional(request.cuda->device) : request.device);
   options.fuses = request.fuses;
+  options.takes_own_kernels = request.takes_own_kernels;
   options.stitching = request.stitching;
   options.policy = request.policy;
   options.tiles_windows = !request.cuda;
@@ -393,6 +395,7 @@ Result<Emission> emit_flow(const EmissionRequest& request) {
   emission.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   emission.programs = emission.flow->segments;
+  LEMMA_RETURN_IF_ERROR(backend::check_outside_kernels(emission.programs));
   if (!request.directory.empty()) LEMMA_RETURN_IF_ERROR(write_flow(request, model, emission));
   return emission;
 }
@@ -474,6 +477,7 @@ Result<Emission> emit_model(const EmissionRequest& asked) {
   LEMMA_ASSIGN_OR_RETURN(Emission emission, plan_with_known_resources(request, graphs));
   emission.planning_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  LEMMA_RETURN_IF_ERROR(backend::check_outside_kernels(emission.programs));
   for (const PreparedModel& model : prepared)
     emission.missing_bytes = std::max(emission.missing_bytes, model.missing_bytes);
   LEMMA_RETURN_IF_ERROR(trace.outcome());

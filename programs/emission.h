@@ -69,8 +69,9 @@ struct EmissionRequest {
   std::optional<backend::KernelTimes> times;  // that are taken in place of modelled ones
   /// Loop schedules that were measured faster (docs/tune.md); null: none. They are for threads, not for a description.
   std::shared_ptr<const backend::LoopSchedules> schedules = nullptr;
-  bool replaces = false;  // a directory that is there
-  bool fuses = true;      // the thread scheme
+  bool replaces = false;          // a directory that is there
+  bool fuses = true;              // the thread scheme
+  bool takes_own_kernels = true;  // of ir/kernel_override.h, with source for processors
   backend::StitchOptions stitching = {};
   std::optional<std::uint64_t> memory_limit = std::nullopt;  // of the arena, in bytes
   bool takes_least_memory = false;                           // the order that needs the least

@@ -21,10 +21,8 @@ namespace {
 nlohmann::ordered_json operators_json(const backend::TaskProgram& program) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const backend::TaskOperator& op : program.graph.operators) {
-    double operations = 0;
+    const double operations = backend::operation_count(op);
     std::uint64_t bytes = 0;
-    for (const backend::Phase& phase : op.body.phases)
-      operations += backend::operation_count(phase.nest);
     for (const backend::BufferNumber number : op.arguments)
       bytes += program.graph.buffers[number].bytes();
     list.push_back({{"name", op.name},
@@ -157,6 +155,8 @@ Result<nlohmann::ordered_json> emission_json(const EmissionRequest& request,
   if (refused_text(emission))
     json["refused"] = {{"tiles", emission.cuda->refused_tiles_of.size()},
                        {"cuts", emission.cuda->refused_cuts_of.size()}};
+  if (const auto lines = backend::own_kernel_lines(emission.programs); !lines.empty())
+    json["own_kernels"] = lines;
   if (emission.missing_bytes > 0) json["self_check_missing_bytes"] = emission.missing_bytes;
   json["planning_seconds"] = emission.planning_seconds;
   return json;
@@ -187,6 +187,8 @@ std::string emission_text(const EmissionRequest& request, const Emission& emissi
                   planned_text(program))) +
               "\n" + (program.memory ? memory_text(*program.memory, program.arena_bytes) : "");
   }
+  for (const std::string& line : backend::own_kernel_lines(emission.programs))
+    result += printable(line) + "\n";
   if (emission.missing_bytes > 0)
     result += printable(fmt::format("{}: without a self-check, whose tensors would take {} bytes "
                                     "(--most-check-memory)",

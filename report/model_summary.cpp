@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "facts/weight_only.h"
+#include "ir/kernel_override.h"
 
 namespace lemma {
 
@@ -63,6 +65,24 @@ std::vector<OpaqueSummary> summarize_opaque(const Graph& graph) {
   return rows;
 }
 
+std::vector<OwnKernelSummary> summarize_kernels(const Graph& graph) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> counts;
+  for (const NodeId id : graph.live_nodes()) {
+    const Node& node = graph.node(id);
+    if (node.kind != NodeKind::operation) continue;
+    const std::vector<TensorType> types = graph.input_types(node);
+    for (const std::string_view target : kernel_targets())
+      if (const auto found =
+              find_override(graph.op(node), target, {types, node.attributes, node.output_count}))
+        ++counts[{std::string(target), std::string(graph.op(node).name),
+                  std::string(found->origin)}];
+  }
+  std::vector<OwnKernelSummary> rows;
+  for (const auto& [key, count] : counts)
+    rows.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count});
+  return rows;
+}
+
 std::vector<SymbolSummary> summarize_symbols(const Graph& graph) {
   std::map<std::string, SymbolSummary> symbols;
   for (const NodeId id : graph.live_nodes()) {
@@ -102,6 +122,7 @@ ModelSummary summarize(const Graph& graph, const OperatorCosts& costs) {
   summary.operators = summarize_operators(graph, costs, summary.constant_nodes);
   summary.opaque = summarize_opaque(graph);
   summary.symbols = summarize_symbols(graph);
+  summary.kernels = summarize_kernels(graph);
   return summary;
 }
 

@@ -28,12 +28,20 @@ struct SymbolSummary {
   std::int64_t uses = 0;  // types of values that mention it
 };
 
+/// Operators that task programs have a kernel of their own for (ir/kernel_override.h), at the sizes that are fixed.
+struct OwnKernelSummary {
+  std::string target, operator_name;
+  std::string origin;  // a file; empty: Lemma's own
+  std::int64_t count = 0;
+};
+
 struct ModelSummary {
   GraphCost total;
   std::int64_t constant_nodes = 0;         // operators computed once, from weights alone
   std::vector<OperatorSummary> operators;  // costliest first
   std::vector<OpaqueSummary> opaque;       // most frequent first
   std::vector<SymbolSummary> symbols;      // by name
+  std::vector<OwnKernelSummary> kernels;   // by target and operator
 };
 
 ModelSummary summarize(const Graph& graph, const OperatorCosts& costs);

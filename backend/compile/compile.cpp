@@ -278,7 +278,8 @@ std::vector<std::uint32_t> unit_counts(const CompileOptions& options) {
 
 Result<std::vector<OperatorGraph>> task_operators(const Graph& graph,
                                                   const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph, options.observer));
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations,
+                         lowered(graph, options.observer, kernels_of(options)));
   return task_operators(std::move(computations), options);
 }
 
@@ -290,7 +291,8 @@ Result<std::vector<OperatorGraph>> task_operators(ComputationGraph computations,
 }
 
 Result<TaskProgram> compile(const Graph& graph, const CompileOptions& options) {
-  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lowered(graph, options.observer));
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations,
+                         lowered(graph, options.observer, kernels_of(options)));
   return compile(std::move(computations), options);
 }
 

@@ -36,6 +36,7 @@ struct CompileOptions {
   std::optional<std::uint64_t> memory_limit = std::nullopt;
   /// Schedules of computations, which replace what constants and estimates decide; or none.
   std::shared_ptr<const LoopSchedules> schedules = nullptr;
+  bool takes_own_kernels = true;    // of ir/kernel_override.h, where they apply
   bool takes_least_memory = false;  // the order that needs the least, where each operator runs once
   PassObserver observer = {};       // or none
 };

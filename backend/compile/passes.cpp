@@ -6,6 +6,7 @@
 #include "backend/lower/computation_key.h"
 #include "backend/lower/computation_text.h"
 #include "backend/lower/join_products.h"
+#include "backend/lower/own_computation.h"
 #include "backend/lower/separate_algorithms.h"
 #include "backend/lower/split_attention.h"
 #include "backend/lower/split_reductions.h"
@@ -28,8 +29,9 @@ Result<ComputationGraph> plain(ComputationGraph graph, const CompileOptions&, Re
 }
 
 constexpr GraphPass graph_list[] = {
-    {"expand_composites", expand_composites},
-    {"join_products", join_products},
+    {"expand_composites", expand_but_kernels},
+    {"join_products",
+     [](const Graph& graph, std::string_view) -> Result<Graph> { return join_products(graph); }},
 };
 
 constexpr ComputationPass computation_list[] = {
@@ -117,25 +119,35 @@ std::span<const GraphPass> graph_passes() { return graph_list; }
 std::span<const ComputationPass> computation_passes() { return computation_list; }
 std::span<const ProgramPass> program_passes() { return program_list; }
 
-Result<ComputationGraph> lowered(const Graph& graph, const PassObserver& observer) {
+std::string_view kernels_of(const CompileOptions& options) {
+  // Kernels are text for processors and numbers of C++: residues are none.
+  const bool has_kernels = options.takes_own_kernels && !options.device.multiprocessor &&
+                           !options.device.exchange && options.domain == lowering::Domain::native;
+  return has_kernels ? "rtask-cpu" : "";
+}
+
+Result<ComputationGraph> lowered(const Graph& graph, const PassObserver& observer,
+                                 std::string_view kernels_of) {
   Graph current = graph;
   for (const GraphPass& pass : graph_passes()) {
-    LEMMA_ASSIGN_OR_RETURN(current, pass.run(current));
+    LEMMA_ASSIGN_OR_RETURN(current, pass.run(current, kernels_of));
     if (observer) observer(pass.name, print_graph(current));
   }
-  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(current));
+  LEMMA_ASSIGN_OR_RETURN(ComputationGraph computations, lower_graph(current, kernels_of));
   if (observer) observer("lower_graph", text(computations));
   return computations;
 }
 
 Result<ComputationGraph> laid_out(ComputationGraph computations, const CompileOptions& options,
                                   ReadBy by) {
+  HiddenComputations own;
+  computations = own.hide(std::move(computations));
   for (const ComputationPass& pass : computation_passes()) {
     if (!pass.is_used(options)) continue;
     LEMMA_ASSIGN_OR_RETURN(computations, pass.run(std::move(computations), options, by));
     if (options.observer) options.observer(pass.name, text(computations));
   }
-  return computations;
+  return own.shown(std::move(computations));
 }
 
 Result<void> complete(TaskProgram& program, const PassObserver& observer) {

@@ -131,6 +131,16 @@ std::string weight_digest(Programs programs) {
   return sha256(all).substr(0, digest_length - checksum_length) + checksum_digits(programs);
 }
 
+/// A paragraph about kernels in place of derived ones, which are listed; empty if there are none.
+static std::string own_kernels_text(Programs programs) {
+  std::string text;
+  for (const std::string& line : own_kernel_lines(programs))
+    text += "\n- " + shown(shown(line, ShownIn::comment), ShownIn::markdown);
+  if (text.empty()) return "";
+  return "\n\nSource that was written for an operator, in place of loops from its definition:\n" +
+         text;
+}
+
 Words program_words(Programs programs, const ProgramNames& names, std::size_t kernels) {
   std::uint64_t unshared = 0, arena = 0;
   std::size_t operators = 0, tasks = 0, waits = 0;
@@ -274,6 +284,7 @@ Result<ProgramFiles> emit_files(Programs programs, Programs described, const Flo
   const bool has_residues = programs.front().domain == lowering::Domain::prime_field;
   Words words = program_words(described, names, kernels.functions.size());
   words.merge(words_without_flow());
+  words["own_kernels"] = own_kernels_text(programs);
   if (flow != nullptr) take_flow(*flow, names.name, words);
   std::uint64_t arena_bytes = 0;
   for (const TaskProgram& program : described)

@@ -61,6 +61,44 @@ Result<source::Statements> declarations_of_tensors(const Phase& phase,
 
 namespace {
 
+/// The function of a kernel of its own: what its statements have in scope, then these.
+Result<std::string> own_function(const TaskOperator& op, const Kernel& kernel) {
+  const Phase& phase = op.body.phases.front();
+  source::Function function;
+  const std::vector<LoopBounds> grid = part_bounds(kernel, phase.nest, function.body);
+  // A row of one element has no axis of its own; neither has a single row.
+  const bool has_rows = op.own->rows > 1;
+  function.body.push_back(
+      source::constant("std::int64_t", "first_row", has_rows ? grid[0].first : "0"));
+  function.body.push_back(
+      source::constant("std::int64_t", "end_row", has_rows ? grid[0].end : "1"));
+  for (std::uint32_t i = 0; i < phase.operands.size(); ++i) {
+    if (phase.operands[i] == no_argument) continue;
+    LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.graph.inputs()[i].type));
+    function.body.push_back(source::TensorDeclaration{.name = fmt::format("x{}", i),
+                                                      .type = type,
+                                                      .array = "arguments",
+                                                      .number = phase.operands[i],
+                                                      .is_read = true,
+                                                      .is_unaliased = true,
+                                                      .may_be_unused = true});
+  }
+  LEMMA_ASSIGN_OR_RETURN(const std::string type, stored_type(phase.nest.type));
+  function.body.push_back(source::TensorDeclaration{.name = "y",
+                                                    .type = type,
+                                                    .array = "arguments",
+                                                    .number = phase.result,
+                                                    .is_unaliased = true});
+  std::string text = "(void* const* arguments, [[maybe_unused]] std::int64_t part) {\n" +
+                     source::print(function.body, source::Dialect::cpp, 1);
+  for (const std::string_view name : {"first_row", "end_row"})
+    text += fmt::format("  (void){};\n", name);
+  if (op.own->scratch_bytes > 0)
+    text += fmt::format("  alignas(64) static thread_local std::byte scratch[{}];\n",
+                        op.own->scratch_bytes);
+  return text + op.own->source + (op.own->source.ends_with("\n") ? "}\n" : "\n}\n");
+}
+
 Result<source::Function> function_of(const TaskOperator& op, const Kernel& kernel,
                                      PhaseFunctions& phases) {
   source::Function function = {
@@ -88,16 +126,14 @@ class KernelFunctions {
  public:
   /// The number of the operator's function.
   Result<std::uint32_t> number_of(const TaskOperator& op, const Kernel& kernel) {
-    const auto function = function_of(op, kernel, phases_);
+    const auto function = text_of(op, kernel);
     std::set<std::size_t> called = phases_.take_called();
     if (!function)
       return with_context(fmt::format("{} '{}'", op.description, op.name), function.error());
-    const auto [at, is_new] =
-        functions_.try_emplace(source::print_unnamed(*function, source::Dialect::cpp));
+    const auto [at, is_new] = functions_.try_emplace(function->text);
     if (is_new) {
       at->second = {
-          static_cast<std::uint32_t>(in_order_.size()),
-          source::function_head(*function, source::Linkage::kernel, source::Dialect::cpp),
+          static_cast<std::uint32_t>(in_order_.size()), function->head,
           fmt::format("{}: {} tasks, such as for {}", op.description, kernel.task_count(), op.name),
           0, std::move(called)};
       in_order_.push_back(&*at);
@@ -124,6 +160,21 @@ class KernelFunctions {
   const std::vector<std::string>& phases() const { return phases_.texts(); }
 
  private:
+  /// What stands before a function's name and behind it.
+  struct FunctionText {
+    std::string head, text;
+  };
+  Result<FunctionText> text_of(const TaskOperator& op, const Kernel& kernel) {
+    if (op.own) {
+      LEMMA_ASSIGN_OR_RETURN(std::string text, own_function(op, kernel));
+      return FunctionText{"void ", std::move(text)};
+    }
+    LEMMA_ASSIGN_OR_RETURN(const source::Function function, function_of(op, kernel, phases_));
+    return FunctionText{
+        source::function_head(function, source::Linkage::kernel, source::Dialect::cpp),
+        source::print_unnamed(function, source::Dialect::cpp)};
+  }
+
   struct Function {
     std::uint32_t number = 0;
     std::string head, comment;

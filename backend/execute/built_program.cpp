@@ -20,6 +20,7 @@
 #include "backend/emit/emit_program.h"
 #include "backend/emit/kernel_sources.h"
 #include "backend/emit/parts.h"
+#include "backend/execute/override_check.h"
 #include "base/sha256.h"
 #include "outputs/files.h"
 #include "outputs/staging.h"
@@ -233,6 +234,7 @@ Result<fs::path> ProgramBuilder::write(const FlowProgram& program,
 
 Result<fs::path> ProgramBuilder::write_files(std::span<const TaskProgram> programs,
                                              ProgramFiles files, const std::string& name) const {
+  LEMMA_RETURN_IF_ERROR(check_outside_kernels(programs, *this));
   if (has_operator_times_)
     files.emplace_back(operator_times_source, filled_in(parts::operator_times, {{"name", name}}));
   std::string key = identity_ + "\n";

@@ -53,7 +53,7 @@ Result<Graph> program_graph(const Graph& graph, std::span<const interpreter::Nam
 }
 
 Result<Graph> program_graph(const Graph& graph) {
-  LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_composites(graph));
+  LEMMA_ASSIGN_OR_RETURN(const Graph expanded, expand_but_kernels(graph, "rtask-cpu"));
   return fold_constants(expanded, folding_of(expanded));
 }
 

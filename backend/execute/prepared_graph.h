@@ -12,7 +12,7 @@ namespace lemma::backend {
 /// The graph with the sizes of the inputs, and with what depends on constants alone computed. Inputs that are not given have the
 /// sizes that the graph has, which are fixed.
 Result<Graph> prepared_graph(const Graph& graph, std::span<const interpreter::NamedTensor> inputs);
-/// The same without composite operators, so that what these make of their weights alone is computed too.
+/// The same without composite operators, but for those that have a kernel of their own (ir/kernel_override.h), so that what these make of their weights alone is computed too.
 Result<Graph> program_graph(const Graph& graph, std::span<const interpreter::NamedTensor> inputs);
 
 /// The same of a graph whose sizes are fixed.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backend/execute/code_digest.h"
+#include "backend/execute/override_check.h"
 #include "backend/execute/prepared_graph.h"
 #include "backend/execute/rounds.h"
 #include "backend/execute/timing_lock.h"
@@ -63,6 +64,13 @@ std::vector<Result<void>> build_all(const ProgramBuilder& builder,
   return results;
 }
 
+/// What is measured belongs to what emits code, to kernels from outside, and to the compiler.
+std::string runtime_text(const ProgramBuilder& builder) {
+  const std::string kernels = outside_kernels_digest();
+  return fmt::format("{}{}{}, {}", task_program_runtime, code_digest,
+                     kernels.empty() ? "" : " with kernels " + kernels, builder.identity());
+}
+
 }  // namespace
 
 CompileOptions compile_options(int threads, const std::optional<VirtualDevice>& device) {
@@ -106,9 +114,8 @@ TaskProgramOperators::~TaskProgramOperators() = default;
 
 Result<RuntimeIdentity> TaskProgramOperators::identity() {
   if (!builder_) return unsupported(why_not_);
-  return RuntimeIdentity{
-      fmt::format("{}{}, {}", task_program_runtime, code_digest, builder_->identity()),
-      processor_identity(), static_cast<int>(thread_count(threads_))};
+  return RuntimeIdentity{runtime_text(*builder_), processor_identity(),
+                         static_cast<int>(thread_count(threads_))};
 }
 
 Result<TaskProgramOperators::TimedProgram*> TaskProgramOperators::empty_program(
@@ -193,10 +200,7 @@ TaskProgramModels::TaskProgramModels(std::shared_ptr<const ProgramBuilder> build
       is_interrupted_(std::move(is_interrupted)),
       schedules_(std::move(schedules)) {}
 
-std::string TaskProgramModels::runtime() {
-  return builder_ ? fmt::format("{}{}, {}", task_program_runtime, code_digest, builder_->identity())
-                  : "";
-}
+std::string TaskProgramModels::runtime() { return builder_ ? runtime_text(*builder_) : ""; }
 
 /// Compilers take a second for the run time, and about this for each kernel.
 double TaskProgramModels::seconds_to_prepare(std::int64_t operators) const {

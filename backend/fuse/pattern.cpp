@@ -242,6 +242,10 @@ std::optional<Pattern> DeltaEvaluator::pattern_of_tiles(std::size_t tiles) const
 std::optional<Pattern> DeltaEvaluator::pattern(std::vector<std::size_t> members) const {
   if (members.size() == 1) return alone(members.front());
   if (members.size() > most_members) return std::nullopt;
+  if (std::ranges::any_of(members, [this](std::size_t member) {
+        return graph_->computations[member].own != nullptr;
+      }))
+    return std::nullopt;
   if (!options_.packing && !is_connected(members)) return std::nullopt;
   std::vector<const GridChoices*> choices;
   std::set<BufferNumber> made;

@@ -19,6 +19,8 @@ struct Computation {
   /// Numbers of what it was fused from, for whoever has given computations numbers before.
   std::vector<std::size_t> sources = {};
   LoopSchedule schedule = {};
+  /// Stands in place of the definition, which then only says what is read and written (own_computation.h); or null.
+  std::shared_ptr<const OwnKernel> own = nullptr;
 };
 
 inline constexpr BufferNumber no_buffer = 0xffffffffU;
@@ -41,7 +43,8 @@ struct ComputationGraph {
 
 /// A graph without composite operators (ir/expand.h) whose sizes are constant. Outputs get buffers of their own.
 /// Errors are `bad_input`, sizes that are not constant, or `unsupported`: everything that has no loop nest is named.
-Result<ComputationGraph> lower_graph(const Graph& graph);
+/// `kernels_of`: the target whose kernels of one's own are taken (ir/kernel_override.h); empty: none are.
+Result<ComputationGraph> lower_graph(const Graph& graph, std::string_view kernels_of = {});
 
 Result<lowering::LoweredOutput> nest_of(const Computation& computation);
 

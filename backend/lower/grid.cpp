@@ -70,7 +70,7 @@ Result<LoweredOutput> nest_with_grid(const Computation& computation,
 Result<GridChoices> grid_choices(const Computation& computation) {
   GridChoices result;
   LEMMA_ASSIGN_OR_RETURN(const LoweredOutput nest, nest_of(computation));
-  result.operations = operation_count(nest);
+  result.operations = computation.own ? computation.own->operations : operation_count(nest);
   for (const ExpressionNode& node : computation.definition.nodes())
     result.has_reduction = result.has_reduction || is_reduction(node.kind);
   result.points = points_of(nest);

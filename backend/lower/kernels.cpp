@@ -92,6 +92,18 @@ Axes axes_of(const LoweredOutput& nest, std::int64_t line, bool has_algorithms) 
   return axes;
 }
 
+/// Of a kernel of its own only the rows are cut, which are the first axis where there are several.
+Axes axes_of_rows(const TaskOperator& op, std::int64_t line) {
+  Axes axes;
+  axes.line = line;
+  const LoweredOutput& nest = op.body.phases.front().nest;
+  for (const lowering::LoopVariable axis : nest.axes) {
+    axes.is_whole.push_back(op.own->rows == 1 || !axes.extents.empty());
+    axes.extents.push_back(nest.graph.extent(axis));
+  }
+  return axes;
+}
+
 double bytes_of(const Region& region, const std::vector<Buffer>& buffers) {
   double elements = 1;
   for (const Region::Axis& axis : region.axes) elements *= static_cast<double>(axis.extent);
@@ -106,7 +118,7 @@ class TaskModel {
       : op_(op), buffers_(buffers), device_(device) {
     if (device.multiprocessor) block_.emplace(op, device);
     if (device.multiprocessor) count_elements_read();
-    for (const Phase& phase : op.body.phases) operations_ += operation_count(phase.nest);
+    operations_ = operation_count(op);
     const TaskAccess access = access_of(op, one_task, 0);
     for (const Region& read : access.reads)
       if (comes_from_memory(buffers[read.buffer]))
@@ -348,7 +360,10 @@ void add_kernels(TaskOperator& op, const std::vector<std::int64_t>& grid,
   const auto line = static_cast<std::int64_t>(std::max<std::uint64_t>(
       1, (device.exchange ? bytes_of_a_load : buffer_alignment) / byte_size(nest.type)));
   Axes axes{grid, std::vector<bool>(grid.size(), false), line};
-  if (!op.is_stitched()) axes = axes_of(nest, line, !device.multiprocessor);
+  if (op.own)
+    axes = axes_of_rows(op, line);
+  else if (!op.is_stitched())
+    axes = axes_of(nest, line, !device.multiprocessor);
   const TaskModel model(op, buffers, device, {axes.extents, axes.extents});
   std::vector<Kernel> kernels = without_refused(
       op.is_stitched() ? stitched_cuts(op, grid, device) : cuts_of(axes, model, device), op,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "backend/lower/computation.h"
+#include "backend/lower/own_computation.h"
 
 namespace lemma::backend {
 
@@ -13,14 +14,16 @@ using lowering::InputView;
 using lowering::LoweredOutput;
 
 /// Operators without a definition that outputs depend on, each named once.
-Result<void> require_definitions(const Graph& graph, const std::vector<NodeId>& live) {
+Result<void> require_definitions(const Graph& graph, const std::vector<NodeId>& live,
+                                 std::string_view kernels_of) {
   std::vector<std::string> reasons;
   for (const NodeId id : live) {
     const Node& node = graph.node(id);
     std::string reason;
     if (node.kind == NodeKind::opaque)
       reason = fmt::format("{} ({})", graph.opaque(node).name, graph.opaque(node).reason);
-    if (node.kind == NodeKind::operation && graph.op(node).define == nullptr)
+    if (node.kind == NodeKind::operation && graph.op(node).define == nullptr &&
+        !has_own_kernel(graph, node, kernels_of))
       reason = graph.op(node).name;
     if (!reason.empty() && std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
       reasons.push_back(std::move(reason));
@@ -31,8 +34,9 @@ Result<void> require_definitions(const Graph& graph, const std::vector<NodeId>& 
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph)
+  Lowering(const Graph& graph, std::string_view kernels_of)
       : graph_(graph),
+        kernels_of_(kernels_of),
         buffers_(graph.value_count(), no_buffer),
         is_used_(graph.value_count(), false),
         live_(graph.live_nodes()) {
@@ -43,7 +47,7 @@ class Lowering {
   }
 
   Result<ComputationGraph> run() {
-    LEMMA_RETURN_IF_ERROR(require_definitions(graph_, live_));
+    LEMMA_RETURN_IF_ERROR(require_definitions(graph_, live_, kernels_of_));
     for (const NodeId id : live_) {
       auto done = lower_node(graph_.node(id));
       if (!done) return with_context(describe(graph_.node(id)), std::move(done.error()));
@@ -124,12 +128,33 @@ class Lowering {
     }
     const std::vector<TensorType> types = graph_.input_types(node);
     for (const TensorType& type : graph_.output_types(node)) LEMMA_RETURN_IF_ERROR(sizes_of(type));
+    if (has_own_kernel(graph_, node, kernels_of_)) return lower_own(node, std::move(computation));
     computation.definition = graph_.op(node).define({types, node.attributes, node.output_count});
     for (std::uint32_t i = 0; i < node.output_count; ++i) {
       if (!is_used_[node.output(i).v]) continue;
       computation.output = i;
       LEMMA_RETURN_IF_ERROR(lower_output(node.output(i), computation));
     }
+    return {};
+  }
+
+  /// A computation by a kernel of its own, unless there is nothing to compute.
+  Result<void> lower_own(const Node& node, Computation computation) {
+    const ValueId value = node.output();
+    const TensorType& type = graph_.type(value);
+    computation.name = name_of(value);
+    LEMMA_ASSIGN_OR_RETURN(computation.result, add_buffer(computation.name, type, Memory::arena));
+    buffers_[value.v] = computation.result;
+    const std::int64_t elements = result_.buffers[computation.result].elements;
+    const std::vector<TensorType> types = graph_.input_types(node);
+    LEMMA_ASSIGN_OR_RETURN(computation.own, own_kernel_for(graph_.op(node), kernels_of_,
+                                                           {types, node.attributes, 1}, elements));
+    if (computation.own == nullptr) return {};
+    computation.description += " by " + computation.own->origin_text();
+    computation.is_stored = true;
+    computation.definition =
+        access_definition(computation.views, type.data_type, computation.own->rows, elements);
+    result_.computations.push_back(std::move(computation));
     return {};
   }
 
@@ -183,6 +208,7 @@ class Lowering {
   }
 
   const Graph& graph_;
+  std::string_view kernels_of_;
   std::vector<BufferNumber> buffers_;  // by value
   std::vector<bool> is_used_;          // the same
   std::vector<NodeId> live_;
@@ -191,7 +217,9 @@ class Lowering {
 
 }  // namespace
 
-Result<ComputationGraph> lower_graph(const Graph& graph) { return Lowering(graph).run(); }
+Result<ComputationGraph> lower_graph(const Graph& graph, std::string_view kernels_of) {
+  return Lowering(graph, kernels_of).run();
+}
 
 Result<LoweredOutput> nest_of(const Computation& computation) {
   return lowering::lower(computation.definition,

@@ -64,6 +64,7 @@ std::string structure_of(const TaskOperator& op, const std::vector<std::int64_t>
     const bool is_given = buffer.memory == Memory::weights || buffer.memory == Memory::input;
     text.add("argument {} {} {}\n", static_cast<int>(buffer.type), buffer.elements, is_given);
   }
+  if (op.own) text.add("{}", op.own->structure_text());
   if (op.is_stitched())
     text.add("stitched {} {} [{}]\n", static_cast<int>(op.body.stitching), op.result_count,
              fmt::join(grid, " "));

@@ -171,14 +171,18 @@ class Stitcher {
 
 Result<TaskOperator> operator_of(Computation computation) {
   TaskOperator op;
-  auto nest = lowering::lower_to_long_loops(computation.definition,
-                                            computation.definition.outputs()[computation.output],
-                                            computation.views, lowering::Domain::native);
+  // Rows of a kernel of its own stay an axis.
+  auto nest = computation.own ? nest_of(computation)
+                              : lowering::lower_to_long_loops(
+                                    computation.definition,
+                                    computation.definition.outputs()[computation.output],
+                                    computation.views, lowering::Domain::native);
   if (!nest)
     return with_context(fmt::format("{} '{}'", computation.description, computation.name),
                         std::move(nest.error()));
   op.name = std::move(computation.name);
   op.description = std::move(computation.description);
+  op.own = std::move(computation.own);
   std::vector<std::uint32_t> operands(computation.operands.size(), no_argument);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const BufferNumber buffer = computation.operands[i];

@@ -31,6 +31,13 @@ double operation_count(const LoweredOutput& nest) {
   return elements * lowering::operations_at_point(nest.graph, roots, axes);
 }
 
+double operation_count(const TaskOperator& op) {
+  if (op.own) return op.own->operations;
+  double operations = 0;
+  for (const Phase& phase : op.body.phases) operations += operation_count(phase.nest);
+  return operations;
+}
+
 Result<OperatorGraph> tile(ComputationGraph graph, const VirtualDevice& device,
                            const KernelTimes* times) {
   const std::vector<Group> groups = groups_of(graph);

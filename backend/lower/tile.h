@@ -25,5 +25,7 @@ bool stays_at_point(const lowering::LoweredOutput& nest, const lowering::Term& r
 
 /// Operations on elements that the whole result takes.
 double operation_count(const lowering::LoweredOutput& nest);
+/// The same of all phases, or of the kernel of its own.
+double operation_count(const TaskOperator& op);
 
 }  // namespace lemma::backend

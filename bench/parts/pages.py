@@ -30,7 +30,7 @@ CHAPTERS = {
     "Proofs and rules": ["axioms-and-rules", "parallel-rules", "distributed-programs", "plans-on-ranks", "placed-programs", "own-operators", "transfers", "calibrated-exchanges", "calibrated-plans", "losses-over-time", "partial-equivalence", "partial-models", "gradients", "training-steps", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "exports", "numpy-evaluation", "soundness", "contradictions"],
     "Generator and databases": ["enumeration", "growth", "enumeration-ranks", "division", "databases", "rule-database", "rule-gains", "database-workers", "what-follows", "completeness", "pairs", "lines-by-hand"],
-    "Task programs": ["task-times", "task-time-spread", "control-flow", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "planned-times", "task-agreement",
+    "Task programs": ["task-times", "task-time-spread", "control-flow", "sessions", "session-soak", "kernels", "operator-times", "operator-growth", "own-kernels", "planned-times", "task-agreement",
         "task-threads", "task-profile", "fusion", "fusion-times", "schedules", "schedule-averages", "operator-spread", "tuning", "tiles", "schedule-proof", "memory-plans"],
     "CUDA source": ["cuda-compile", "hip-compile", "cuda-audit", "cuda-measurements", "cuda-on-a-processor", "cuda-mutants", "ptx-execution", "cuda-waits", "run-book",
         "library-calls", "kept-weights", "cuda-planned-gains", "cuda-predictions"],

@@ -1,7 +1,8 @@
-// Two operators of a runtime of one's own, "example", as a library that Lemma loads with --operators
+// Two operators of a runtime of one's own, "example", and a kernel for one of them, as a library that Lemma loads with --operators
 // (docs/outside_operators.md).
 
 #include <array>
+#include <string>
 
 #include "lemma/ir/operator_library.h"
 #include "lemma/operators/composition.h"
@@ -91,6 +92,58 @@ constexpr std::array records = {
 };
 static_assert(is_complete(records));
 
+// ---- A kernel of its own for ResidualNorm ------------------------------------------------------
+//
+// Task programs derive loops from the composition: a sum, a mean of squares, a quotient. This source goes through a row twice
+// and keeps the sum in the result meanwhile. It is compared with the composition before it is used.
+
+/// Rows of f32; the other types have the derived loops.
+bool residual_norm_applies(const Instance& in) { return in.type(0) == DataType::f32; }
+
+std::int64_t width_of(const Instance& in) { return in.shape(0).back().offset(); }
+std::int64_t residual_norm_rows(const Instance& in) {
+  return element_count(in.shape(0)).offset() / width_of(in);
+}
+
+std::string residual_norm_source(const Instance& in) {
+  return "constexpr std::int64_t width = " + std::to_string(width_of(in)) +
+         ", lanes = 16;\nconstexpr float epsilon = " + text(*in.attributes.find("epsilon")) + R"(;
+for (std::int64_t row = first_row; row < end_row; ++row) {
+  const float* const a = x0 + row * width;
+  const float* const b = x1 + row * width;
+  float* const result = y + row * width;
+  float squares[lanes] = {};
+  std::int64_t j = 0;
+  for (; j + lanes <= width; j += lanes)
+    for (std::int64_t k = 0; k < lanes; ++k) {
+      result[j + k] = a[j + k] + b[j + k];
+      squares[k] += result[j + k] * result[j + k];
+    }
+  for (; j < width; ++j) {
+    result[j] = a[j] + b[j];
+    squares[j % lanes] += result[j] * result[j];
+  }
+  float sum = 0;
+  for (const float square : squares) sum += square;
+  const float size = std::sqrt(sum / width + epsilon);
+  for (j = 0; j < width; ++j) result[j] = result[j] / size * x2[j];
+}
+)";
+}
+
+double residual_norm_operations(const Instance& in) {
+  return 5 * static_cast<double>(element_count(in.shape(0)).offset());
+}
+
+constexpr std::array kernels = {KernelOverride{.op = "ResidualNorm",
+                                               .target = "rtask-cpu",
+                                               .applies = residual_norm_applies,
+                                               .source = residual_norm_source,
+                                               .operations = residual_norm_operations,
+                                               .rows = residual_norm_rows,
+                                               .tolerance = 1e-5}};
+
 }  // namespace
 
 LEMMA_OPERATOR_LIBRARY(records)
+LEMMA_KERNEL_OVERRIDES(kernels)

@@ -23,7 +23,7 @@ import tested_programs  # noqa: E402
 import tiny_models as onnx  # noqa: E402
 
 EXAMPLE = ROOT / "examples" / "custom_operator"
-LEMMA = CHECK = LIBRARY = CHANGED = SECOND = None
+LEMMA = CHECK = LIBRARY = CHANGED = SECOND = KERNELS = None
 WIDTH, EPSILON = 8, 1e-5
 
 
@@ -133,6 +133,60 @@ class Models(Scratch):
         self.assertIn("passed: 5 runs", run(program / "check", program, 5).stdout)
 
 
+class Kernels(Scratch):
+    """Source in place of loops that follow from definitions."""
+
+    def one(self, name):
+        vector = onnx.tensor_type(onnx.F32, [5])
+        model = self.folder / f"{name}.onnx"
+        model.write_bytes(onnx.model([onnx.node(name, ["x"], ["y"])], [("x", vector)], [("y", vector)]))
+        return model
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.cache = {"LEMMA_CACHE": folder.name}
+
+    def test_a_program_has_one(self):
+        data, program = data_in(self.folder / "data"), self.folder / "program"
+        shapes = ["--shape", f"x:3,{WIDTH}", "--shape", f"r:3,{WIDTH}"]
+        told = json.loads(run(LEMMA, "inspect", self.model, "--operators", LIBRARY, *shapes, "--json").stdout)["own_kernels"]
+        self.assertEqual(told, [{"target": "rtask-cpu", "operator": "ResidualNorm", "origin": str(pathlib.Path(LIBRARY).resolve()), "count": 1}])
+        words = [LEMMA, "emit", self.model, "--operators", LIBRARY, "--target", "cpu", *shapes, "--inputs", data]
+        said = run(*words, "-o", program, **self.cache).stdout
+        line = "ResidualNorm by a kernel of its own from example_operators.so"
+        self.assertIn(line, said)
+        self.assertIn(line, re.sub(r"\\", "", (program / "README.md").read_text()))
+        self.assertIn("squares[k] += result[j + k]", (program / "kernels_0.cpp").read_text())
+        without = json.loads(run(*words, "--without", "own-kernels", "--plan", "--json", **self.cache).stdout)
+        self.assertNotIn("own_kernels", without)
+
+    def test_a_wrong_one_is_refused(self):
+        model, program = self.one("Relu"), self.folder / "program"
+        says = r"wrong_kernels\.so: kernel of Relu for rtask-cpu is wrong: of Relu\(f32\[.*element \[.*\] is 0, and .* by the interpreter"
+        self.refused(LEMMA, "emit", model, "--operators", KERNELS, "-o", program, says=says, **self.cache)
+        self.assertFalse(program.exists())
+        self.refused(LEMMA, "run", model, "--operators", KERNELS, "--engine", "rtask-cpu", "--seed", 1, says=says, **self.cache)
+        run(LEMMA, "emit", model, "--operators", KERNELS, "--without", "own-kernels", "-o", program, **self.cache)
+
+    @tested_programs.long
+    def test_a_right_one_is_taken(self):
+        data = self.folder / "data"
+        data.mkdir()
+        (data / "input_0.pb").write_bytes(onnx.tensor("", [5], [1.5, -2, 0, 3, -4]))
+        (data / "output_0.pb").write_bytes(onnx.tensor("", [5], [-1.5, 2, 0, -3, 4]))
+        run(LEMMA, "run", self.one("Neg"), "--operators", KERNELS, "--engine", "rtask-cpu", "--inputs", data, "--compare", data, **self.cache)
+
+    def test_a_model_with_a_wrong_one_is_not_written(self):
+        out = self.folder / "out.onnx"
+        done = run(LEMMA, "optimize", self.one("Relu"), "-o", out, "--operators", KERNELS, "--target", "rtask-cpu", code=None,
+                   **self.cache)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("kernel of Relu for rtask-cpu is wrong", done.stdout + done.stderr)
+        self.assertFalse((self.folder / "out.rtask").exists())
+
+
 class Rules(Scratch):
     def setUp(self):
         super().setUp()
@@ -222,6 +276,6 @@ class Libraries(Scratch):
 
 
 if __name__ == "__main__":
-    LEMMA, CHECK, LIBRARY, CHANGED, SECOND, rest = tested_programs.given(
-        __doc__, "lemma", "check", "example", "changed", "second")
+    LEMMA, CHECK, LIBRARY, CHANGED, SECOND, KERNELS, rest = tested_programs.given(
+        __doc__, "lemma", "check", "example", "changed", "second", "kernels")
     unittest.main(argv=[sys.argv[0], *rest])
