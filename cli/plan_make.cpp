@@ -8,12 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "base/quoted.h"
 #include "cli/commands.h"
 #include "cli/error_line.h"
 #include "cli/file_plan.h"
@@ -242,8 +242,8 @@ Result<std::vector<plans::PlanByHand>> plans_by_hand(const std::vector<std::stri
     if (equals == 0 || equals == std::string::npos)
       return bad_input(fmt::format("--beside '{}': it is NAME=TENSOR:0 TENSOR:1", text));
     std::vector<std::string> placements;
-    std::istringstream words(text.substr(equals + 1));
-    for (std::string word; words >> word;) placements.push_back(word);
+    for (const std::string_view word : words(std::string_view(text).substr(equals + 1)))
+      placements.emplace_back(word);
     result.push_back({text.substr(0, equals), {}});
     LEMMA_ASSIGN_OR_RETURN(result.back().placements,
                            plans::parse_placements(placements, mesh, "--beside"));
@@ -386,9 +386,10 @@ void add_plan_make(CLI::App& plan_command, ExitCode& exit_code) {
                     "other plans beside it: all on each device, data parallelism, and what "
                     "Metropolis and Hastings' search finds");
   command
-      ->add_option("--beside", arguments->by_hand,
-                   "another plan beside it, placed by hand: 'NAME=TENSOR:0 TENSOR:1', as --place (may be "
-                   "repeated); the search begins with the best of them")
+      ->add_option(
+          "--beside", arguments->by_hand,
+          "another plan beside it, placed by hand: 'NAME=TENSOR:0 TENSOR:1', as --place (may be "
+          "repeated); the search begins with the best of them")
       ->excludes("--place");
   command
       ->add_option("--proposals", arguments->proposals,
@@ -396,7 +397,8 @@ void add_plan_make(CLI::App& plan_command, ExitCode& exit_code) {
       ->check(check_positive);
   command
       ->add_option("--time-limit", arguments->time_limit,
-                   "seconds after which the search ends with the best plan so far, which is proved then (0: none)")
+                   "seconds after which the search ends with the best plan so far, which is proved "
+                   "then (0: none)")
       ->check(check_non_negative);
   command
       ->add_option("--microbatches", arguments->microbatches,
