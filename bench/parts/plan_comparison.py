@@ -47,7 +47,7 @@ P100 = {devices: Cluster("p100-hosts", devices // 4, devices, 1 if devices == 4 
 H100 = {8: Cluster("h100-host", 0, 8, 1), 16: Cluster("h100-hosts", 2, 16, 2)}
 # ALL0 is axis 0 cut by all axes of the mesh, IN0 by the devices of a host, HOST0 by hosts: what has it is left out where there is one.
 SAMPLES = "image:ALL0 labels:ALL0"
-CLASSIFIER = " classifier_weight:ALL0 classifier_bias:ALL0"
+CLASSIFIER = " classifier_weight:IN0 classifier_bias:IN0"
 ALTERNATING = "dose*:HOST0 cell*q:HOST0 drug*s:HOST0 target:HOST0 *0_weight:IN1 *1_weight:IN0 *2_weight:IN1 response_weight:IN0"
 MEGATRON = ("input_ids:HOST0 token_type_ids:HOST0 *_query_weight:IN1 *_key_weight:IN1 *_value_weight:IN1 *_query_bias:IN0 *_key_bias:IN0 "
             "*_value_bias:IN0 *_attention_output_weight:IN0 *_intermediate_weight:IN1 *_intermediate_bias:IN0 layer*_output_weight:IN0")
