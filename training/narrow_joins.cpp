@@ -30,9 +30,8 @@ Result<ValueId> joined(Graph& target, const Node& node, Values inputs) {
     const std::vector<std::size_t> bounds = bounds_of_groups(inputs.size());
     Values groups;
     for (std::size_t at = 0; at + 1 < bounds.size(); ++at) {
-      LEMMA_ASSIGN_OR_RETURN(
-          groups.emplace_back(),
-          joined(target, node, part(inputs, bounds[at], bounds[at + 1])));
+      LEMMA_ASSIGN_OR_RETURN(groups.emplace_back(),
+                             joined(target, node, part(inputs, bounds[at], bounds[at + 1])));
     }
     inputs = std::move(groups);
   }
@@ -47,9 +46,9 @@ Result<Values> cut(Graph& target, const Node& node, ValueId value, const Shape& 
   if (sizes.size() <= most_joined) {
     Attributes attributes = node.attributes;
     attributes.set("split", sizes);
-    LEMMA_ASSIGN_OR_RETURN(
-        const NodeId added,
-        target.add_operation(node.op, {value}, attributes, static_cast<std::uint32_t>(sizes.size())));
+    LEMMA_ASSIGN_OR_RETURN(const NodeId added,
+                           target.add_operation(node.op, {value}, attributes,
+                                                static_cast<std::uint32_t>(sizes.size())));
     Values parts;
     for (std::uint32_t output = 0; output < sizes.size(); ++output)
       parts.push_back(target.node(added).output(output));
@@ -68,9 +67,8 @@ Result<Values> cut(Graph& target, const Node& node, ValueId value, const Shape& 
   LEMMA_ASSIGN_OR_RETURN(const Values groups, cut(target, node, value, sums));
   Values parts;
   for (std::size_t at = 0; at < most_joined; ++at) {
-    LEMMA_ASSIGN_OR_RETURN(
-        const Values of_group,
-        cut(target, node, groups[at], part(sizes, bounds[at], bounds[at + 1])));
+    LEMMA_ASSIGN_OR_RETURN(const Values of_group,
+                           cut(target, node, groups[at], part(sizes, bounds[at], bounds[at + 1])));
     parts.insert(parts.end(), of_group.begin(), of_group.end());
   }
   return parts;

@@ -5,10 +5,11 @@ costs. Plans of experts are those that these papers name: for convolutional netw
 pixel's sum stay data parallel, and dense layers are cut (Krizhevsky, "One weird trick", 2014); for transformers attention heads and wide
 layers are cut (Megatron); for tables of embeddings the tables are; for chains of products every second weight is cut along its rows.
 
-Batches grow with the devices: 64 samples for each where FlexFlow has as many, 16 and 2 as Unity's artifact has on 4 devices.
+With --models or --devices, --result keeps the rows of the others. Batches grow with the devices: 64 samples for each where FlexFlow has as many, 16 and 2 as Unity's artifact has on 4 devices.
 """
 
 import argparse
+import json
 import re
 import subprocess
 import sys
@@ -46,7 +47,7 @@ P100 = {devices: Cluster("p100-hosts", devices // 4, devices, 1 if devices == 4 
 H100 = {8: Cluster("h100-host", 0, 8, 1), 16: Cluster("h100-hosts", 2, 16, 2)}
 # ALL0 is axis 0 cut by all axes of the mesh, IN0 by the devices of a host, HOST0 by hosts: what has it is left out where there is one.
 SAMPLES = "image:ALL0 labels:ALL0"
-CLASSIFIER = " classifier_weight:ALL0 classifier_bias:ALL0"
+CLASSIFIER = " classifier_weight:IN0 classifier_bias:IN0"
 ALTERNATING = "dose*:HOST0 cell*q:HOST0 drug*s:HOST0 target:HOST0 *0_weight:IN1 *1_weight:IN0 *2_weight:IN1 response_weight:IN0"
 MEGATRON = ("input_ids:HOST0 token_type_ids:HOST0 *_query_weight:IN1 *_key_weight:IN1 *_value_weight:IN1 *_query_bias:IN0 *_key_bias:IN0 "
             "*_value_bias:IN0 *_attention_output_weight:IN0 *_intermediate_weight:IN1 *_intermediate_bias:IN0 layer*_output_weight:IN0")
@@ -135,6 +136,14 @@ def rows_of(options):
                 yield row_of(case, cluster, answer, time.monotonic() - begin)
 
 
+def with_others(file, rows):
+    """New rows, after those of the file that are about something else."""
+    if file is None or not rows:
+        return rows
+    known = {tuple(row[:3]) for row in rows}
+    return [row for row in json.loads(file.read_text())["rows"] if tuple(row[:3]) not in known] + rows
+
+
 def main():
     parser = argparse.ArgumentParser(prog="bench/search other_plans", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -148,7 +157,7 @@ def main():
         for row in rows_of(options):
             rows.append(row)
             print(*(f"{cell:.3g}" if isinstance(cell, float) else cell for cell in row), sep="; ", flush=True)
-        results.update(options.result, rows)
+        results.update(options.result, with_others(options.result, rows))
     except (subprocess.CalledProcessError, results.Malformed) as error:
         print(f"bench/search other_plans: {getattr(error, 'stderr', None) or error}", file=sys.stderr)
         return 2

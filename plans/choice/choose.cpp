@@ -41,8 +41,8 @@ class Chooser {
       if (is_solved_by_layers(elimination, 0)) return std::move(outcome_);
       return searched(elimination, 0);
     }
-    const PriceOutcome priced = bound_by_prices(
-        model(), {options_.price_rounds, elimination_, options_.stop});
+    const PriceOutcome priced =
+        bound_by_prices(model(), {options_.price_rounds, elimination_, options_.stop});
     if (priced.bound == infinite) return impossible();
     outcome_.bound = std::max(outcome_.bound, priced.bound);
     if (priced.values) take(*priced.values);
@@ -113,7 +113,8 @@ class Chooser {
 
   bool is_solved_by_fronts(const Values& cheapest) {
     if (const auto fitting = repaired(model(), cheapest)) take(*fitting);
-    const FrontOutcome fronts = best_by_fronts(model(), seconds_, {options_.most_points, options_.stop});
+    const FrontOutcome fronts =
+        best_by_fronts(model(), seconds_, {options_.most_points, options_.stop});
     if (!fronts.is_complete) return false;
     if (fronts.values) take(*fronts.values);
     if (is_known())
@@ -125,9 +126,8 @@ class Chooser {
 
   bool is_solved_by_layers(const Elimination& elimination, double price) {
     if (model().variables() > most_layer_variables) return false;
-    const LayerOutcome layers =
-        best_by_layers(
-        model(), elimination, price, seconds_, {options_.most_layer_states, options_.stop});
+    const LayerOutcome layers = best_by_layers(model(), elimination, price, seconds_,
+                                               {options_.most_layer_states, options_.stop});
     if (!layers.is_complete) return false;
     if (layers.values) take(*layers.values);
     outcome_ = is_known() ? finished(Method::layers) : impossible();

@@ -109,9 +109,7 @@ class Pricing {
     }
   }
 
-  bool has_round(int round) const {
-    return round < options_.rounds && !is_stopped(options_.stop);
-  }
+  bool has_round(int round) const { return round < options_.rounds && !is_stopped(options_.stop); }
 
   double scale(std::size_t moment) const {
     return static_cast<double>(std::max<Bytes>(model_.room[moment], 1));

@@ -178,10 +178,13 @@ class Planner {
   void keep_state(const GraphOutput& output, choice::NodeNumber number) {
     constexpr std::string_view next = ".next";
     if (!output.name.ends_with(next)) return;
-    const std::string_view name = std::string_view(output.name).substr(0, output.name.size() - next.size());
+    const std::string_view name =
+        std::string_view(output.name).substr(0, output.name.size() - next.size());
     for (const NodeId id : graph_.inputs()) {
       const Node& node = graph_.node(id);
-      if (graph_.input_name(node) != name || !(graph_.type(node.output()) == graph_.type(output.value))) continue;
+      if (graph_.input_name(node) != name ||
+          !(graph_.type(node.output()) == graph_.type(output.value)))
+        continue;
       problem_.alike.push_back({node_of_[id.v], number});
       state_of_output_[number] = node_of_[id.v];
     }
@@ -382,9 +385,8 @@ class Planner {
                planned != plan.sources.end()) {
       return way.gives[0] == planned->second;
     }
-    return std::all_of(way.gives.begin(), way.gives.end(), [&](const Placement& each) {
-      return each == Placement(mesh_.rank());
-    });
+    return std::all_of(way.gives.begin(), way.gives.end(),
+                       [&](const Placement& each) { return each == Placement(mesh_.rank()); });
   }
 
   /// The choice that a plan is, with the best placements of outputs; nothing: it has a way that is none of the candidates, or is
@@ -406,7 +408,8 @@ class Planner {
         continue;
       }
       const std::size_t count = candidates_[edge.to].ways.size();
-      const auto row = edge.seconds.begin() + static_cast<std::ptrdiff_t>(result[edge.from] * count);
+      const auto row =
+          edge.seconds.begin() + static_cast<std::ptrdiff_t>(result[edge.from] * count);
       result[edge.to] = static_cast<choice::StrategyNumber>(
           std::min_element(row, row + static_cast<std::ptrdiff_t>(count)) - row);
     }

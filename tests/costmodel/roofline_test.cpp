@@ -118,8 +118,9 @@ TEST(Roofline, SymbolicSizesAreAssumed) {
 }
 
 TEST(Device, ShippedDescriptionsLoad) {
-  for (const char* name : {"cpu", "cuda", "onnxruntime-cpu", "h100", "h200", "a100", "v100",
-                           "v100-2019", "k80", "p100", "t4", "a10", "l4", "b200", "b300", "rtx5090"}) {
+  for (const char* name :
+       {"cpu", "cuda", "onnxruntime-cpu", "h100", "h200", "a100", "v100", "v100-2019", "k80",
+        "p100", "t4", "a10", "l4", "b200", "b300", "rtx5090"}) {
     const auto device =
         load_device(std::filesystem::path("targets/devices") / (std::string(name) + ".json"));
     ASSERT_TRUE(device.has_value()) << device.error().message;

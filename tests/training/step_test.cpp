@@ -163,8 +163,9 @@ TEST(TrainingStep, JoinsAndCutsMorePartsThanGradientsAreSpelledFor) {
     // In the other order, each with another factor, so that a part that is taken for another one is seen.
     for (std::int64_t part = 0; part < count; ++part)
       parts[static_cast<std::size_t>(count - 1 - part)] = *graph.add(
-          "Mul", {graph.node(cut).output(static_cast<std::uint32_t>(part)),
-                  graph.add_constant(Constant::scalar_f32(1.0F + 0.1F * static_cast<float>(part)))});
+          "Mul",
+          {graph.node(cut).output(static_cast<std::uint32_t>(part)),
+           graph.add_constant(Constant::scalar_f32(1.0F + 0.1F * static_cast<float>(part)))});
     EXPECT_TRUE(graph.add_output("y", *graph.add("Concat", parts, {{"axis", 1}})));
     TrainingOptions options;
     options.loss = "mse";
