@@ -26,7 +26,7 @@ CHAPTERS = {
         "unrolled-lstm", "simplify", "strangers", "random-models", "small-models", "check-seconds", "explanations", "memory",
         "toolkits", "runtime-definitions", "conformance", "round-trip", "damaged-models", "fuzzing"],
     "Search": ["search-seconds", "strategies-cpu", "strategies-h200", "tensat-t4", "tensat-times-t4", "tensat-h200", "residual-block", "limits", "large-models",
-        "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "engine", "rules-by-hand-and-found", "plan-choices", "collective-synthesis", "collective-times", "collective-algorithms", "simulator-moves", "other-plans", "rewritten-plans", "plan-memory"],
+        "one-round-bounds", "extraction", "open-extractions", "egraph-engine", "engine", "rules-by-hand-and-found", "plan-choices", "collective-synthesis", "collective-times", "collective-algorithms", "simulator-moves", "other-plans", "topologies", "rewritten-plans", "plan-memory"],
     "Proofs and rules": ["axioms-and-rules", "parallel-rules", "distributed-programs", "plans-on-ranks", "placed-programs", "own-operators", "transfers", "calibrated-exchanges", "calibrated-plans", "losses-over-time", "partial-equivalence", "partial-models", "gradients", "training-steps", "false-claims", "mutants", "certificates",
         "taso-rules", "taso-conditions", "exports", "numpy-evaluation", "soundness", "contradictions"],
     "Generator and databases": ["enumeration", "growth", "enumeration-ranks", "division", "databases", "rule-database", "rule-gains", "database-workers", "what-follows", "completeness", "pairs", "lines-by-hand"],

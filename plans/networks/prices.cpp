@@ -79,7 +79,9 @@ double fat_tree_cost(const Prices& prices, double bytes_per_second) {
 }
 
 double fat_tree_bandwidth(const Prices& prices, double dollars) {
-  double low = 0, high = prices.tiers.back().bytes_per_second;
+  double low = prices.tiers.front().bytes_per_second, high = prices.tiers.back().bytes_per_second;
+  const double least = fat_tree_cost(prices, low);
+  if (dollars < least) return low * dollars / least;
   while (fat_tree_cost(prices, high) < dollars && high < 1e15) high *= 2;
   for (int i = 0; i < 100; ++i) {
     const double middle = (low + high) / 2;

@@ -35,7 +35,8 @@ double direct_cost(const Prices& prices, std::size_t degree, double port_bytes_p
 /// Dollars a device: a fat-tree of three levels that never blocks has 5 switch ports, 3 fibres and 6 transceivers for each device, and
 /// the device has one adapter.
 double fat_tree_cost(const Prices& prices, double bytes_per_second);
-/// The bandwidth of a device in the fat-tree that costs this much.
+/// The bandwidth of a device in the fat-tree that costs this much. What costs less than one of the lowest bandwidth has a part of that
+/// bandwidth, in proportion.
 double fat_tree_bandwidth(const Prices& prices, double dollars);
 
 }  // namespace lemma::networks

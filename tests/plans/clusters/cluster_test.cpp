@@ -116,7 +116,8 @@ TEST(Cluster, ErrorsNameFieldFaultAndRemedy) {
   EXPECT_EQ(error_with("\"latency_seconds\": 1e-6", "\"latency_seconds\": 0.0"),
             "links[0].latency_seconds: is 0.0; a number above 0 is needed");
   EXPECT_EQ(error_with("\"latency_seconds\": 1e-6", "\"latency\": 1e-6"),
-            "links[0].latency: is no field; there are ends, latency_seconds, bytes_per_second");
+            "links[0].latency: is no field; there are ends, latency_seconds, bytes_per_second, "
+            "one_way");
   EXPECT_EQ(error_with("\"latency_seconds\": 1e-6", "\"latency_seconds\": NaN"),
             "the file: is not JSON; one JSON object is needed");
   EXPECT_EQ(error_with("\"latency_seconds\": 1e-6", "\"latency_seconds\": 1e999"),

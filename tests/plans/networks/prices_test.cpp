@@ -1,5 +1,6 @@
 #include "plans/networks/prices.h"
 
+#include <cstdlib>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -8,12 +9,6 @@
 
 namespace lemma::networks {
 namespace {
-
-Prices shipped() {
-  const auto prices = load_prices(data_directory() / "network_prices.json");
-  EXPECT_TRUE(prices) << prices.error().message;
-  return *prices;
-}
 
 TEST(Prices, LieOnLinesBetweenTiers) {
   const Prices prices{"a test", {{1e9, 100, 10, 50}, {3e9, 200, 30, 150}}, 5, 1};
@@ -26,14 +21,21 @@ TEST(Prices, LieOnLinesBetweenTiers) {
 }
 
 TEST(Prices, AFatTreeOfEqualCostHasLessBandwidth) {
-  const Prices prices = shipped();
-  for (const double port : {1.25e9, 12.5e9})
-    for (const std::size_t degree : {2U, 4U, 8U}) {
-      const double cost = direct_cost(prices, degree, port);
-      const double bandwidth = fat_tree_bandwidth(prices, cost);
-      EXPECT_NEAR(fat_tree_cost(prices, bandwidth), cost, 1e-6);
-      EXPECT_LT(bandwidth, port * static_cast<double>(degree));
-    }
+  // From the root of the repository.
+  setenv("LEMMA_DATA", "targets", 1);
+  const auto shipped = load_prices(data_directory() / "network_prices.json");
+  unsetenv("LEMMA_DATA");
+  ASSERT_TRUE(shipped) << shipped.error().message;
+  const Prices& prices = *shipped;
+  for (const std::size_t degree : {2U, 4U, 8U}) {
+    const double port = 12.5e9, cost = direct_cost(prices, degree, port);
+    const double bandwidth = fat_tree_bandwidth(prices, cost);
+    EXPECT_NEAR(fat_tree_cost(prices, bandwidth), cost, 1e-6);
+    EXPECT_LT(bandwidth, port * static_cast<double>(degree));
+  }
+  // Less money than the slowest one costs.
+  const double slowest = prices.tiers.front().bytes_per_second;
+  EXPECT_NEAR(fat_tree_bandwidth(prices, fat_tree_cost(prices, slowest) / 2), slowest / 2, 1);
 }
 
 TEST(Prices, ErrorsNameTheFileAndWhatIsNeeded) {
