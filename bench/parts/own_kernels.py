@@ -32,7 +32,7 @@ SIZES, WINDOWS = [1, 64, 40, 40], (5, 9, 13)
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="bench/tasks own-kernels",
+    parser = argparse.ArgumentParser(prog="bench/tasks overrides",
                                      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lemma", help="the program (default: the built one)")
     parser.add_argument("--seconds", type=float, default=2, help="of timing, for each window")
