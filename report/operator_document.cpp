@@ -69,8 +69,8 @@ std::string procedures_text() {
       "or their operands or results are sequences, optional values or strings. They are opaque\n"
       "nodes of graphs. `lemma run` and the check of whole models compute them by procedures\n"
       "(`procedures/procedure.h`). If, Loop, Scan, SequenceMap and FlexAttention run their bodies\n"
-      "(`runner/`). What is drawn at random is drawn by `lemma run` alone. No check compares it, it\n"
-      "is not computed ahead of time, and two nodes are never taken for one.\n\n"
+      "(`runner/`). What is drawn at random is drawn by `lemma run` alone. No check compares\n"
+      "it, it is not computed ahead of time, and two nodes are never taken for one.\n\n"
       "| Operator | Meaning | ONNX |\n|---|---|---|\n";
   for (const ProcedureRecord& record : all_procedures())
     result += fmt::format(

@@ -29,11 +29,17 @@ def packaged_folders():
     return [Path(line).parent for line in listing.splitlines() if line.endswith("/node")]
 
 
+def released_data(version="1.22.0"):
+    """Where the data of a release of the onnx package is once it was fetched."""
+    folder = Path(__file__).resolve().parent.parent / "build" / "testdata" / f"onnx-{version}"
+    return folder / "onnx" / "backend" / "test" / "data"
+
+
 def released_folder(version):
     """The data that a release of the onnx package carries: its wheel is fetched from PyPI once. (Newer ones than
     1.22.0 carry none.)"""
-    folder = Path(__file__).resolve().parent.parent / "build" / "testdata" / f"onnx-{version}"
-    data = folder / "onnx" / "backend" / "test" / "data"
+    data = released_data(version)
+    folder = data.parents[3]
     if not (data / "node").is_dir():
         with tempfile.TemporaryDirectory(prefix="onnx-wheel-") as scratch:
             subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
