@@ -7,6 +7,7 @@
 #include "base/quoted.h"
 #include "base/utf8.h"
 #include "ir/graph_text.h"
+#include "ir/operator_registration.h"
 
 namespace lemma {
 
@@ -318,7 +319,7 @@ class GraphParser {
   Result<void> parse_operation(LineReader& reader, const std::vector<std::string>& names) {
     const std::string op_name(reader.word());
     const auto op = find_operator(op_name);
-    if (!op) return bad_input(fmt::format("there is no operator '{}'", op_name));
+    if (!op) return bad_input(unknown_operator(op_name));
     LEMMA_ASSIGN_OR_RETURN(Attributes attributes, parse_attributes(reader, record(*op)));
     LEMMA_ASSIGN_OR_RETURN(std::vector<ValueId> inputs, parse_inputs(reader));
     LEMMA_ASSIGN_OR_RETURN(

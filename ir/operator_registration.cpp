@@ -152,6 +152,11 @@ std::string_view origin_of(std::string_view name) {
   return found == all.origins.end() ? std::string_view() : std::string_view(found->second);
 }
 
+std::string unknown_operator(std::string_view name) {
+  return fmt::format("there is no operator '{}'; one of a library is known with --operators FILE",
+                     name);
+}
+
 std::string_view operator_library_mark() {
   static constexpr auto mark = operator_library::full_mark();
   return {mark.data(), mark.size() - 1};

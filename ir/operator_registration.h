@@ -22,6 +22,9 @@ Result<void> register_operators(std::span<const OperatorRecord> records, std::st
 /// The origin of an operator that was registered; empty for Lemma's own.
 std::string_view origin_of(std::string_view name);
 
+/// What is said of a name that no operator has: "there is no operator 'X'", and how one of a library becomes known.
+std::string unknown_operator(std::string_view name);
+
 /// What a library of operators has in its file, so that it is known before it is loaded: this text, then the version
 /// of Lemma and the layout of records for which it was compiled (ir/operator_library.h).
 std::string_view operator_library_mark();

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/operator_registration.h"
 #include "rule_language/rule_roles.h"
 #include "rule_language/substitution.h"
 #include "rule_language/substitution_analysis.h"
@@ -388,7 +389,7 @@ class RuleParser : private detail::ExpressionParser {
 
   Result<TermId> operation(const std::string& name, int depth) {
     const auto op = find_operator(name);
-    if (!op) return bad_input(fmt::format("there is no operator '{}'", name));
+    if (!op) return bad_input(unknown_operator(name));
     RuleTerm term;
     term.op = *op;
     const OperatorRecord& operator_record = record(*op);

@@ -64,7 +64,8 @@ class GenerateTest(unittest.TestCase):
         bad.write_text("set s\ninput x : [2]\n\noperator o\n  a : [n]\n  Banana(a)\n")
         result = generate("--set", bad, "-o", self.folder / "out.rules")
         self.assertEqual(result.returncode, 2)
-        self.assertEqual(result.stderr, f"lemma: {bad}:6: o: there is no operator 'Banana'\n")
+        self.assertEqual(result.stderr, f"lemma: {bad}:6: o: there is no operator 'Banana'; one of a library is known with "
+                                        "--operators FILE\n")
         self.assertFalse((self.folder / "out.rules").exists())
 
     def test_an_unknown_set_is_named(self):

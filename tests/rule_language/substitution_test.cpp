@@ -107,7 +107,8 @@ TEST(Substitution, ErrorsNameFileLineAndCause) {
   const std::string head = "rule r\n  x : [n, m]\n";
   EXPECT_EQ(error_of("x : [n]\n"), "bad.rules:1: expected 'rule' or 'axiom'");
   EXPECT_EQ(error_of(head + "  Frobnicate(x) => x\n"),
-            "bad.rules:3: r: there is no operator 'Frobnicate'");
+            "bad.rules:3: r: there is no operator 'Frobnicate'; one of a library is known with "
+            "--operators FILE");
   EXPECT_EQ(error_of(head + "  Relu{a=1}(x) => x\n"), "bad.rules:3: r: Relu has no attribute 'a'");
   EXPECT_EQ(error_of(head + "  Relu(x) => Add(x, y)\n"),
             "bad.rules:3: r: 'y' is neither an input nor a let name");
