@@ -19,6 +19,7 @@ NOT_RUN = {
     "lemma run model.onnx --seed 0 --engine rtask-cuda": "needs a GPU",
     "lemma plan verify model.onnx sharded.onnx": "of a file that another tool writes; the test plans_sharded_models has such files",
     "python3 out/book/run.py": "needs a GPU",
+    "lemma plan make step.onnx --cluster p100-hosts": "names tensors of AlexNet; the test plans_command has --beside",
 }
 # Documents that tests of their own walk through.
 WALKED_ELSEWHERE = {"outside_operators.md": "the tests outside_operators and outside_operators_long"}
@@ -49,6 +50,7 @@ SLOW = (
     "lemma profile --target rtask-cpu",
     "scripts/task_programs",
     "lemma plan make step.onnx",
+    "lemma plan topology step.onnx",
     "build/release/bin/lemma audit --html pages",
     "checkers/lemma_check.py rules/substitutions",
     "build/release/bin/lemma-check rules/substitutions",
@@ -135,7 +137,7 @@ EXIT_CODES = {
     "build/release/bin/lemma rules verify taso.rules --counterexamples taso.counterexamples": 4,
 }
 # Other models than the one of examples/ as model.onnx, by a word of the command.
-MODELS = {"--shape ids": token_model, "plan make step.onnx": training_step, "plan run model.onnx rank0.onnx rank1.onnx": two_ranks,
+MODELS = {"--shape ids": token_model, "plan make step.onnx": training_step, "plan topology step.onnx": training_step, "plan run model.onnx rank0.onnx rank1.onnx": two_ranks,
           "--prime-field": product}
 # Words in capitals, in every document.
 PLACEHOLDERS = {"MODEL.onnx": "model.onnx", "TRAIN.onnx": "train.onnx", "MODEL...": "model.onnx",
