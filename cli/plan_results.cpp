@@ -135,10 +135,10 @@ std::string exchanges_text(const RankResults& results) {
         "{} of {} ranks by a schedule{}: {} steps, {} sends of one of {} chunks, {} times in a "
         "step\n",
         clusters::name(used.schedule->collective), used.schedule->nodes,
-        used.schedule->method.empty() ? "" : fmt::format(" ({})", used.schedule->method),
+        used.schedule->method.empty() ? "" : fmt::format(" ({})", printable(used.schedule->method)),
         counts.steps, counts.total, used.schedule->chunks, used.exchanges);
   }
-  return printable(text);
+  return text;
 }
 
 Result<plans::ExchangeSchedules> given_schedules(const std::vector<std::string>& files) {
