@@ -59,7 +59,7 @@ TEST(Measured, ClustersAreReadAsWritten) {
   cluster.source = "a test";
   cluster.devices.assign(3, {"cpu", 2e9});
   cluster.links = {{0, 1, 1e-6, 1e9}, {0, 2, 2e-6, 2e9}, {1, 2, 3e-6, 3e9}};
-  cluster.meshes = {{"3", {{"rank", 3, 1e-6, 1e9, nullptr}}}};
+  cluster.meshes = {{"3", {{"rank", 3, 1e-6, 1e9}}}};
   cluster.overlaps = false;
   MeasuredTimes times;
   times.add("all-reduce", 3, {{1024, 1.25e-5}, {4096, 2.5e-5}});
