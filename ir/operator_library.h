@@ -95,6 +95,7 @@ using OperatorLibraryEntry = void (*)(std::span<const OperatorRecord>* records);
   }                                                                                            \
   }
 
+/// The same for a library's kernels (ir/kernel_override.h), which a program asks for as well. At most once in a library.
 #define LEMMA_KERNEL_OVERRIDES(kernels)                            \
   extern "C" {                                                     \
   [[gnu::visibility("default"), gnu::used]] void lemma_kernels_v1( \

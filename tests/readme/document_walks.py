@@ -51,6 +51,7 @@ SLOW = (
     "scripts/task_programs",
     "lemma plan make step.onnx",
     "lemma plan topology step.onnx",
+    "mpirun -n 2 lemma plan calibrate",
     "build/release/bin/lemma audit --html pages",
     "checkers/lemma_check.py rules/substitutions",
     "build/release/bin/lemma-check rules/substitutions",
