@@ -269,15 +269,8 @@ void add_plan_calibrate(CLI::App& plan_command, ExitCode& exit_code) {
   command->add_option("--shape", arguments->shapes,
                       "fix an input's sizes, NAME:1,3,224,224 (may be repeated)");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->callback([arguments, &exit_code] {
-    const auto code = calibrate(*arguments);
-    if (code)
-      exit_code = *code;
-    else if (speaks_for_all())
-      exit_code = report_error(code.error());
-    else
-      exit_code = exit_code_of(code.error().kind);
-  });
+  command->callback(
+      [arguments, &exit_code] { exit_code = exit_code_of_rank(calibrate(*arguments)); });
 }
 
 }  // namespace lemma

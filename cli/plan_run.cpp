@@ -430,15 +430,8 @@ void add_plan_run(CLI::App& plan_command, ExitCode& exit_code) {
   command->add_flag("--json", arguments->json, "print JSON");
   command->add_option("--seed", arguments->seed, "seed of the random inputs")
       ->capture_default_str();
-  command->callback([arguments, &exit_code] {
-    const auto code = run_plan(*arguments);
-    if (code)
-      exit_code = *code;
-    else if (speaks_for_all())
-      exit_code = report_error(code.error());
-    else
-      exit_code = exit_code_of(code.error().kind);
-  });
+  command->callback(
+      [arguments, &exit_code] { exit_code = exit_code_of_rank(run_plan(*arguments)); });
 }
 
 }  // namespace lemma

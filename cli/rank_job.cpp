@@ -44,6 +44,11 @@ bool speaks_for_all() {
   return false;
 }
 
+ExitCode exit_code_of_rank(const Result<ExitCode>& done) {
+  if (done) return *done;
+  return speaks_for_all() ? report_error(done.error()) : exit_code_of(done.error().kind);
+}
+
 ExitCode run_on_ranks(const std::function<Result<std::string>(ranks::Ranks&)>& job) {
   const auto ranks = ranks::connect(rank_module("lemma_mpi.so"));
   if (!ranks) {

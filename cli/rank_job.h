@@ -32,6 +32,8 @@ Result<void> check_ranks(int argument_count, const char* const* arguments);
 std::filesystem::path rank_module(const char* name);
 /// Whether this process speaks for all. The others wait a moment: mpirun ends all when one has ended.
 bool speaks_for_all();
+/// What the program ends with after a command that all ranks carry out: an error is told by one of them.
+ExitCode exit_code_of_rank(const Result<ExitCode>& done);
 /// Says that a job was interrupted and can be resumed.
 void report_interruption();
 
